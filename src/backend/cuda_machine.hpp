@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// What the CUDA runtime and NVML tell about the GPUs. Makes no context.
+#pragma once
+
+#include "model/machine.hpp"
+
+namespace mgpu {
+
+/// Driver and devices; host and environment are left as they are. Blocking. Throws Error{no_gpu}
+/// where CUDA finds none.
+void describe_gpus(Machine& machine);
+
+}  // namespace mgpu

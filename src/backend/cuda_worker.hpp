@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// A stream with its marks, and the events by which other streams are waited for. No policy.
+#pragma once
+
+#include "backend/cuda_device.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace mgpu {
+
+/// The steady clock.
+Nanos clock_ns();
+
+class CudaWorker final : public Worker {
+ public:
+  explicit CudaWorker(CudaDevice& device);  ///< which outlives this
+  ~CudaWorker() override;
+  CudaWorker(const CudaWorker&) = delete;
+  CudaWorker& operator=(const CudaWorker&) = delete;
+
+  Nanos begin(Nanos release) override;
+  Nanos now() override;
+  void advise(Part part, Advice advice, int home) override;
+  void prefetch(Part part) override;
+  void copy(Part destination, Part source, Engine engine, int access) override;
+  int mark() override;
+  void wait_for(Worker& other, OwnerWait how) override;
+  void sync() override;
+  void anchor() override;
+  Nanos at(int mark) override;
+
+ private:
+  cudaEvent_t event_on(CudaDevice& device);
+
+  CudaDevice& device_;
+  CudaStream stream_;
+  std::vector<CudaEvent> marks_;
+  std::size_t used_ = 0;  // of marks_, since begin
+  CudaEvent anchor_;
+  Nanos anchored_at_ = 0;
+  // One for each device whose streams were waited for, recorded there.
+  std::vector<std::pair<CudaDevice*, CudaEvent>> waits_;
+};
+
+}  // namespace mgpu

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "backend/host_device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mgpu {
+namespace {
+
+constexpr Bytes block_unit = Bytes{64} << 10;
+
+}  // namespace
+
+HostBuffer::HostBuffer(const BufferSpec& spec)
+    : managed_(spec.kind == MemoryKind::managed), bytes_(spec.bytes), pages_(spec.bytes) {}
+
+std::byte* HostBuffer::data(Part part) {
+  const auto& buffer = static_cast<const HostBuffer&>(*part.buffer);
+  if (part.offset > buffer.bytes_ || part.bytes > buffer.bytes_ - part.offset)
+    throw Error(ErrorKind::runtime, fmt::format("[{}, +{}) lies outside its buffer of {} bytes",
+                                                part.offset, part.bytes, buffer.bytes_));
+  return buffer.pages_.data() + part.offset;
+}
+
+struct Helpers::Job {
+  const Work& work;
+  const Bytes bytes, block;
+  const std::size_t limit;  // of helpers
+  std::size_t inside = 0;   // helpers at it now; guarded by mutex_
+  std::atomic<Bytes> next = 0;
+
+  bool drained() const { return next >= bytes; }
+  void drain() {
+    for (Bytes offset = next.fetch_add(block); offset < bytes; offset = next.fetch_add(block))
+      work(offset, std::min(block, bytes - offset));
+  }
+};
+
+Helpers::Helpers(const std::vector<int>& cpus) {
+  jobs_.reserve(64);
+  for (std::size_t i = 0; i < cpus.size(); ++i)
+    threads_.emplace_back([this, &cpus](const std::stop_token& stop) { help(cpus, stop); });
+}
+
+void Helpers::run(Bytes bytes, Caller caller, const Work& work) {
+  // Blocks small enough that a thread which loses its CPU delays the others little.
+  const Bytes block =
+      std::clamp(bytes / (8 * count()) / block_unit * block_unit, block_unit, 64 * block_unit);
+  Job job{work, bytes, block, count() - (caller == Caller::works ? 1 : 0)};
+  std::unique_lock lock(mutex_);
+  jobs_.push_back(&job);
+  lock.unlock();
+  work_.notify_all();
+  if (caller == Caller::works) job.drain();
+  lock.lock();
+  done_.wait(lock, [&] { return job.drained() && job.inside == 0; });
+  std::erase(jobs_, &job);
+}
+
+void Helpers::help(const std::vector<int>& cpus, const std::stop_token& stop) {
+  bind_thread(cpus);
+  std::unique_lock lock(mutex_);
+  auto job = jobs_.end();
+  const auto found = [&] {
+    job = std::ranges::find_if(jobs_,
+                               [](const Job* j) { return !j->drained() && j->inside < j->limit; });
+    return job != jobs_.end();
+  };
+  while (work_.wait(lock, stop, found)) {
+    Job& mine = **job;
+    ++mine.inside;
+    lock.unlock();
+    mine.drain();
+    lock.lock();
+    if (--mine.inside == 0) done_.notify_all();
+  }
+}
+
+HostDevice::HostDevice(const CpuGroup& what, bool movable)
+    : group(what),
+      numa(movable && what.nodes.size() == 1 ? std::optional(what.nodes.front()) : std::nullopt),
+      helpers(group.cpus) {}
+
+}  // namespace mgpu

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "backend/host_facts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <sys/utsname.h>
+#include <thread>
+#include <unistd.h>
+
+namespace mgpu {
+namespace {
+
+constexpr std::string_view blanks = " \t\n";
+
+/// The content of a file of /proc or /sys; empty where it cannot be read.
+std::string read_text(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Takes what is in front of the next one of `separators` off `text`, and that separator with it.
+std::string_view take(std::string_view& text, std::string_view separators) {
+  const auto end = text.find_first_of(separators);
+  const std::string_view taken = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return taken;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (!line.empty())
+    if (const auto word = take(line, blanks); !word.empty()) words.push_back(word);
+  return words;
+}
+
+template <class T>
+std::optional<T> number(std::string_view text, int base = 10) {
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+/// The value of the first line whose word in front of it is `key`.
+template <class T>
+std::optional<T> field(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    const auto words = words_of(take(text, "\n"));
+    const auto found = std::ranges::find(words, key);
+    if (found != words.end() && found + 1 != words.end()) return number<T>(found[1]);
+  }
+  return std::nullopt;
+}
+
+Bytes kibibytes(std::string_view text, std::string_view key) {
+  return field<Bytes>(text, key).value_or(0) * 1024;
+}
+
+std::optional<int> int_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? number<int>(value) : std::nullopt;
+}
+
+std::map<std::string, std::string> variables(auto wanted) {
+  std::map<std::string, std::string> found;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    std::string_view value = *entry;
+    const std::string_view name = take(value, "=");
+    if (wanted(name)) found.emplace(name, value);
+  }
+  return found;
+}
+
+bool is_slurm_fact(std::string_view name) {
+  constexpr std::array<std::string_view, 10> facts = {
+      "SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_JOB_PARTITION",
+      "SLURM_LOCALID",      "SLURM_NNODES", "SLURM_NODEID",       "SLURM_NTASKS",
+      "SLURM_PROCID",       "SLURM_STEP_ID"};
+  return std::ranges::find(facts, name) != facts.end();
+}
+
+/// The device's directory name in sysfs, whose domain has four digits where CUDA prints eight.
+std::string sysfs_name(std::string_view pci) {
+  std::string name(pci);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto colon = name.find(':');
+  if (std::ranges::count(name, ':') < 2) return "0000:" + name;
+  return fmt::format("{:04x}{}", number<unsigned>(name.substr(0, colon), 16).value_or(0),
+                     name.substr(colon));
+}
+
+/// Free in one cgroup; nullopt where it sets no limit.
+std::optional<Bytes> room(const CgroupMemory& cgroup) {
+  const auto limit = number<Bytes>(cgroup.limit);  // not of "max"
+  if (!limit) return std::nullopt;
+  const Bytes usage = number<Bytes>(cgroup.usage).value_or(0);
+  // Version 1 counts descendants only in the total_ fields; its usage is of all of them.
+  const auto total = field<Bytes>(cgroup.stat, "total_inactive_file");
+  const Bytes cache = total ? *total : field<Bytes>(cgroup.stat, "inactive_file").value_or(0);
+  const Bytes used = usage - std::min(usage, cache);
+  return *limit - std::min(*limit, used);
+}
+
+}  // namespace
+
+std::vector<int> parse_cpu_list(std::string_view text) {
+  std::vector<int> cpus;
+  while (!text.empty()) {
+    std::string_view range = take(text, ",");
+    const auto first = number<int>(take(range, "-"));
+    const auto last = range.empty() ? first : number<int>(range);
+    if (!first || !last || *first < 0 || *last < *first) break;
+    cpus.resize(cpus.size() + static_cast<std::size_t>(*last - *first + 1));
+    std::iota(cpus.end() - (*last - *first + 1), cpus.end(), *first);
+  }
+  return cpus;
+}
+
+const std::vector<int>& allowed_cpus() {
+  static const std::vector<int> cpus = [] {
+    std::string_view status;
+    const std::string text = read_text("/proc/self/status");
+    constexpr std::string_view key = "Cpus_allowed_list:";
+    if (const auto at = text.find(key); at != std::string::npos)
+      status = std::string_view(text).substr(at + key.size());
+    auto allowed = parse_cpu_list(take(status, "\n"));
+    if (allowed.empty()) {
+      allowed.resize(std::max(1u, std::thread::hardware_concurrency()));
+      std::iota(allowed.begin(), allowed.end(), 0);
+    }
+    return allowed;
+  }();
+  return cpus;
+}
+
+Host host_facts() {
+  Host host;
+  if (utsname system{}; uname(&system) == 0) {
+    host.name = system.nodename;
+    host.kernel = system.release;
+  }
+  host.cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  host.allowed_cpus = allowed_cpus();
+  const auto nodes = parse_cpu_list(read_text("/sys/devices/system/node/online"));
+  host.numa = std::max(1, static_cast<int>(nodes.size()));
+  if (const Bytes total = kibibytes(read_text("/proc/meminfo"), "MemTotal:"); total > 0)
+    host.memory_bytes = total;
+  using Names = std::pair<const char*, const char*>;
+  for (const auto& [rank, ranks] :
+       {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, Names{"PMI_RANK", "PMI_SIZE"},
+        Names{"SLURM_PROCID", "SLURM_NTASKS"}}) {
+    if (host.rank && host.ranks) break;
+    host.rank = int_variable(rank);
+    host.ranks = int_variable(ranks);
+  }
+  host.slurm = variables(is_slurm_fact);
+  return host;
+}
+
+std::map<std::string, std::string> cuda_environment() {
+  return variables([](std::string_view name) { return name.starts_with("CUDA_"); });
+}
+
+NearCpus near_cpus(std::string_view pci, const std::string& sysfs) {
+  const std::string folder = sysfs + "/bus/pci/devices/" + sysfs_name(pci);
+  NearCpus near;
+  std::ranges::set_intersection(parse_cpu_list(read_text(folder + "/local_cpulist")),
+                                allowed_cpus(), std::back_inserter(near.cpus));
+  // The kernel says -1 where the firmware does not tell.
+  if (const auto node = number<int>(read_text(folder + "/numa_node")); node && *node >= 0)
+    near.numa = node;
+  return near;
+}
+
+std::vector<std::string> memory_cgroups(std::string_view cgroup, std::string_view mountinfo) {
+  // Of version 1's hierarchies only that of the memory controller counts; version 2's line has
+  // number 0 and no controllers.
+  std::map<bool, std::string> paths;
+  while (!cgroup.empty()) {
+    std::string_view line = take(cgroup, "\n");
+    const bool unified = take(line, ":") == "0";
+    std::string_view controllers = take(line, ":");
+    bool memory = unified;
+    while (!controllers.empty()) memory |= take(controllers, ",") == "memory";
+    if (memory) paths[unified] = line;
+  }
+  std::vector<std::string> folders;
+  while (!mountinfo.empty()) {
+    // "31 23 0:28 ROOT MOUNT OPTIONS [TAG...] - TYPE DEVICE SUPEROPTIONS"
+    const auto words = words_of(take(mountinfo, "\n"));
+    const auto dash = std::ranges::find(words, "-");
+    if (words.size() < 5 || words.end() - dash < 4) continue;
+    const bool unified = dash[1] == "cgroup2";
+    bool memory = unified;
+    if (std::string_view options = dash[3]; dash[1] == "cgroup")
+      while (!options.empty()) memory |= take(options, ",") == "memory";
+    if (!memory || !paths.contains(unified)) continue;
+    const std::string mount(words[4]);
+    std::string below = paths[unified];
+    const std::string_view root = words[3];
+    if (root != "/" && below.starts_with(root)) below.erase(0, root.size());
+    // A process that was moved out of its cgroup namespace has a path that the mount does not show.
+    if (below.starts_with("/..")) below.clear();
+    while (below.size() > 1) {
+      folders.push_back(mount + below);
+      below.erase(below.rfind('/'));
+    }
+    folders.push_back(mount);
+  }
+  return folders;
+}
+
+Bytes available_memory(std::string_view meminfo, std::span<const CgroupMemory> cgroups) {
+  const auto available = field<Bytes>(meminfo, "MemAvailable:");
+  Bytes bytes = available ? *available * 1024 : kibibytes(meminfo, "MemFree:");
+  for (const CgroupMemory& cgroup : cgroups)
+    if (const auto free = room(cgroup)) bytes = std::min(bytes, *free);
+  return bytes;
+}
+
+Bytes available_memory() {
+  std::vector<CgroupMemory> cgroups;
+  for (const std::string& folder :
+       memory_cgroups(read_text("/proc/self/cgroup"), read_text("/proc/self/mountinfo"))) {
+    const std::string file = folder + "/memory.";
+    CgroupMemory cgroup{read_text(file + "max"), read_text(file + "current"), {}};
+    if (cgroup.limit.empty())
+      cgroup = {read_text(file + "limit_in_bytes"), read_text(file + "usage_in_bytes"), {}};
+    if (cgroup.limit.empty()) continue;
+    cgroup.stat = read_text(file + "stat");
+    cgroups.push_back(std::move(cgroup));
+  }
+  return available_memory(read_text("/proc/meminfo"), cgroups);
+}
+
+Bytes node_memory(std::string_view meminfo) {
+  return kibibytes(meminfo, "MemFree:") + kibibytes(meminfo, "Active(file):") +
+         kibibytes(meminfo, "Inactive(file):");
+}
+
+Bytes available_on_node(int node) {
+  const auto text = read_text(fmt::format("/sys/devices/system/node/node{}/meminfo", node));
+  const Bytes host = available_memory();
+  return text.empty() ? host : std::min(host, node_memory(text));
+}
+
+std::optional<Nanos> parse_schedstat(std::string_view text) {
+  const auto words = words_of(text);
+  return words.size() < 2 ? std::nullopt : number<Nanos>(words[1]);
+}
+
+std::optional<Nanos> run_queue_delay() {
+  std::optional<Nanos> sum;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error))
+    if (const auto delay = parse_schedstat(read_text(thread.path().string() + "/schedstat")))
+      sum = sum.value_or(0) + *delay;
+  return sum;
+}
+
+Nanos thread_queue_delay() {
+  return parse_schedstat(read_text("/proc/thread-self/schedstat")).value_or(0);
+}
+
+}  // namespace mgpu

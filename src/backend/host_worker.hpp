@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// A stream of the host backend: a ring of commands and the thread that executes them in order.
+#pragma once
+
+#include "backend/backend.hpp"
+#include "backend/host_device.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace mgpu {
+
+inline Nanos host_clock() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+class HostWorker final : public Worker {
+ public:
+  /// All must outlive it; `retired_delay` grows by its thread's run-queue delay as that ends.
+  /// Throws std::system_error.
+  HostWorker(HostDevice& device, const Topology& topology, std::atomic<Nanos>& retired_delay);
+  ~HostWorker() override;  ///< executes what is queued first
+
+  Nanos begin(Nanos release) override;
+  Nanos now() override { return host_clock(); }
+  void advise(Part part, Advice advice, int home) override;
+  void prefetch(Part part) override;
+  void copy(Part destination, Part source, Engine engine, int access) override;
+  int mark() override;
+  void wait_for(Worker& other, OwnerWait how) override;
+  void sync() override;
+  void anchor() override {}  ///< marks are readings of the clock that now() reads
+  Nanos at(int mark) override { return times_.at(static_cast<std::size_t>(mark)); }
+
+ private:
+  using Counter = std::atomic<std::uint32_t>;
+  struct Command {
+    enum class Kind { copy, prefetch, mark, wait, stop } kind = Kind::stop;
+    std::byte* destination = nullptr;
+    const std::byte* source = nullptr;
+    Bytes bytes = 0;
+    Engine engine = Engine::kernel;
+    int access = 16;
+    std::size_t mark = 0;
+    const Counter* other = nullptr;
+    std::uint32_t target = 0;
+  };
+
+  static void await(const Counter& counter, std::uint32_t target);
+  void submit(const Command& command);
+  void execute_all();
+  void execute(const Command& command);
+  void copy_now(const Command& command);
+
+  HostDevice& device_;
+  const Topology& topology_;
+  std::atomic<Nanos>& retired_delay_;
+  std::vector<Command> ring_;
+  std::vector<Nanos> times_;
+  int marks_ = 0;
+  Counter given_ = 0, done_ = 0;  // commands so far
+  std::jthread thread_;           // last: joined before what it uses goes
+};
+
+}  // namespace mgpu

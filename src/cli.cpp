@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+#include "cli.hpp"
+
+#include "cli_options.hpp"
+#include "model/error.hpp"
+#include "version.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace mgpu {
+namespace {
+
+/// What is written, before options are weighed against each other.
+struct Draft {
+  Request request;
+  CaseSpec spec;
+  std::optional<MemoryKind> memory;
+  std::optional<Verify> verify;
+  std::optional<Format> format;
+  bool unified = false, no_prefetch = false, no_verify = false, json = false;
+  bool help = false, version = false;
+};
+
+std::string extension(Format format) {
+  if (format == Format::text) return ".txt";
+  if (format == Format::markdown) return ".md";
+  return "." + std::string(name(format));
+}
+
+/// A path whose extension says the format, or "json:PATH".
+OutputSpec parse_output(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const auto named = parse_word<Format>(std::string_view(text).substr(0, colon));
+  if (named && colon != std::string::npos) {
+    const std::string path = text.substr(colon + 1);
+    if (path.empty() || path == "-")
+      throw usage_error("--output '{}' names no file; write {}:FILE", text, name(*named));
+    return {*named, path};
+  }
+  const std::string found = std::filesystem::path(text).extension().string();
+  std::vector<std::string> known;
+  for (const auto& word : vocabulary<Format>) {
+    if (extension(word.value) == found) return {word.value, text};
+    known.push_back(extension(word.value));
+  }
+  throw usage_error("--output '{}' does not say its format; end it in {}, or write json:FILE", text,
+                    fmt::join(known, " "));
+}
+
+void add_backend(Options& o, Draft& d) {
+  o.group("Devices");
+  o.word<BackendKind>("--backend", d.request.backend, "what copies");
+  o.count("--host-devices", d.request.host_devices, 1, 1024,
+          "CPU devices of the host backend (default: one per NUMA node; two on a single node)");
+}
+
+void add_case(Options& o, CaseSpec& spec, Draft& d) {
+  o.value({"--gpus"}, "LIST",
+          "devices that copy, in this order: all, 0,2-3, UUIDs, PCI addresses (default: all)",
+          [&](const std::string& text) { spec.gpus = parse_gpus(text, "--gpus"); });
+
+  o.group("Arrays");
+  o.value({"--size"}, "SIZE",
+          "bytes of the source array, as of the destination: 4GB, 1.5GiB, 64MiB/gpu (default: "
+          "1GiB/gpu; 256MiB/gpu on CPUs)",
+          [&](const std::string& text) { spec.size = parse_size(text, "--size"); });
+  o.word<MemoryKind>("--memory", d.memory, "kind of memory (default: device)");
+  o.flag({"--unified"}, d.unified, "the same as --memory managed");
+  o.value({"--home"}, "PLACE",
+          "where the arrays live: local (each slice with the device that copies it) or one GPU "
+          "(default: local)",
+          [&](const std::string& text) { spec.home = parse_place(text, "--home"); });
+  o.count("--split", spec.split, 1, 65536,
+          "slices, dealt to the devices in turn, each with a thread and a stream (default: one "
+          "per device)");
+  o.value({"--align"}, "SIZE",
+          "where slices may meet, from the array's start (default: 2MiB for managed memory, "
+          "else 16B)",
+          [&](const std::string& text) { spec.align = parse_bytes(text, "--align"); });
+
+  o.group("Copying");
+  o.word<Engine>("--engine", spec.engine, "a copy kernel, or the driver's copies");
+  o.words("--access", {"4", "8", "16"},
+          fmt::format("bytes a thread of the kernel moves per access (default: {})", spec.access),
+          [&](const std::string& text) { spec.access = std::stoi(text); });
+  o.count("--batch", spec.batch, 1, 1'000'000, "copies, back to back, between two clock readings");
+  o.word<Prefetch>("--prefetch", spec.prefetch,
+                   "when managed memory is moved to the device that copies it (default: once; "
+                   "none where --home names a GPU)");
+  o.flag({"--no-prefetch"}, d.no_prefetch, "the same as --prefetch none");
+  o.word<OwnerWait>("--owner-wait", spec.owner_wait,
+                    "how a stream waits for the one that used its array last");
+  o.word<Threads>("--threads", spec.threads, "which threads submit the copies");
+}
+
+void add_sampling(Options& o, Sampling& sampling, Draft& d) {
+  o.group("Sampling");
+  o.count("--samples", sampling.samples, 1, 1'000'000'000'000, "end after N samples");
+  o.number("--seconds", sampling.seconds, false, "or once S seconds have passed");
+  o.count("--warmup", sampling.warmup, 0, 1'000'000, "passes before the first sample");
+  o.number("--timeout", sampling.timeout, true, "seconds that one step may take; 0: for ever");
+  o.word<Verify>("--verify", d.verify, "when the copied bytes are checked (default: ends)");
+  o.flag({"--no-verify"}, d.no_verify, "the same as --verify none");
+  o.flag({"--oversubscribe"}, sampling.oversubscribe, "managed arrays may exceed what is free");
+  o.flag({"--dry-run"}, d.request.dry_run, "print the plan and measure nothing");
+}
+
+void add_output(Options& o, Draft& d, bool histogram) {
+  Request& request = d.request;
+  o.group("Output");
+  o.word<Format>("--format", d.format, "what stdout carries (default: text)");
+  o.flag({"--json"}, d.json, "the same as --format json");
+  o.value(
+      {"-o", "--output"}, "FILE",
+      "also write FILE; its extension says the format (.txt .json .jsonl .csv .md), or its "
+      "prefix: json:FILE; may be repeated",
+      [&](const std::string& text) { request.outputs.push_back(parse_output(text)); }, true);
+  o.flag({"--append"}, request.append, "add to a .jsonl file that is there");
+  o.flag({"--force"}, request.force, "replace a .jsonl file that is there");
+  if (histogram)
+    o.word<HistogramScale>("--histogram", request.histogram, "vertical scale of the histogram");
+  o.word<Color>("--color", request.color, "colours in text on stdout");
+  o.flag({"-q", "--quiet"}, request.quiet, "neither progress nor notes on stderr");
+}
+
+void add_copy(Options& o, Draft& d) {
+  add_backend(o, d);
+  add_case(o, d.spec, d);
+  add_sampling(o, d.request.sampling, d);
+  add_output(o, d, true);
+}
+
+void add_topo(Options& o, Draft& d) {
+  add_backend(o, d);
+  add_output(o, d, false);
+}
+
+void add_show(Options& o, Draft& d) {
+  o.files(d.request.files);
+  add_output(o, d, true);
+}
+
+struct CommandRow {
+  Command command;
+  void (*add)(Options&, Draft&);
+  std::string_view examples;
+};
+
+constexpr CommandRow command_rows[] = {
+    {Command::copy, add_copy,
+     "  mgpu copy --gpus 0,1 --size 1GiB/gpu\n"
+     "  mgpu copy --gpus 0,1 --home 0 --unified --size 4GB\n"
+     "  mgpu copy --backend host --size 256MiB --seconds 1 --json\n"
+     "  mgpu copy --engine memcpy -o run.json -o run.md\n"},
+    {Command::topo, add_topo,
+     "  mgpu topo\n"
+     "  mgpu topo --backend host --json\n"},
+    {Command::show, add_show,
+     "  mgpu show run.json\n"
+     "  mgpu show run.jsonl --format csv\n"},
+};
+
+std::string summary(Command command) {
+  for (const auto& word : vocabulary<Command>)
+    if (word.value == command) return std::string(word.help);
+  return "";
+}
+
+constexpr std::string_view about =
+    "how fast do GPUs copy, alone and together, and if they are slow together, why";
+
+void add_last(Options& o, Draft& d) {
+  o.group("Help");
+  o.flag({"-h", "--help"}, d.help, "show this help");
+  o.flag({"-V", "--version"}, d.version, "show the version and the features built in");
+}
+
+Options command_options(const CommandRow& row, Draft& draft) {
+  Options options("mgpu " + std::string(name(row.command)), summary(row.command));
+  row.add(options, draft);
+  add_last(options, draft);
+  return options;
+}
+
+Options top_options(Draft& draft) {
+  Options options("mgpu", std::string(about));
+  add_last(options, draft);
+  return options;
+}
+
+std::string top_help(const Options& options) {
+  std::string commands = "\nCommands:\n";
+  for (const auto& word : vocabulary<Command>)
+    commands += fmt::format("  {:<14}{}\n", word.name, word.help);
+  commands += fmt::format("  {:<14}{}\n", "help COMMAND", "show the options of a command");
+  return options.help(commands, "  mgpu copy\n  mgpu copy --backend host\n  mgpu help copy\n");
+}
+
+Immediate version_text() {
+  return {fmt::format("mgpu {}\nfeatures: {}hwloc\n", version, has_cuda ? "cuda " : "")};
+}
+
+/// A flag such as --unified must not contradict the option that it stands for.
+template <class E>
+void agree(std::optional<E>& given, bool flag, E meant, std::string_view flag_name,
+           std::string_view option) {
+  if (!flag) return;
+  if (given && *given != meant)
+    throw usage_error("{} is {} {} and contradicts {} {}; give one of them", flag_name, option,
+                      name(meant), option, name(*given));
+  given = meant;
+}
+
+void check_paths(const Request& request) {
+  const auto plain = [](const std::string& path) {
+    return std::filesystem::path(path).lexically_normal().string();
+  };
+  std::set<std::string> inputs, outputs;
+  for (const std::string& file : request.files)
+    if (!inputs.insert(plain(file)).second && file == "-")
+      throw usage_error("stdin (-) can be read only once");
+  for (const OutputSpec& output : request.outputs) {
+    if (inputs.contains(plain(output.path)))
+      throw usage_error("--output '{}' is an input as well; write another file", output.path);
+    if (!outputs.insert(plain(output.path)).second)
+      throw usage_error("--output '{}' is given twice", output.path);
+  }
+}
+
+/// What must hold between options on every machine.
+Request settle(Draft& d, Command command) {
+  Request& r = d.request;
+  agree(d.memory, d.unified, MemoryKind::managed, "--unified", "--memory");
+  agree(d.spec.prefetch, d.no_prefetch, Prefetch::none, "--no-prefetch", "--prefetch");
+  agree(d.verify, d.no_verify, Verify::none, "--no-verify", "--verify");
+  agree(d.format, d.json, Format::json, "--json", "--format");
+  d.spec.memory = d.memory.value_or(d.spec.memory);
+  r.sampling.verify = d.verify.value_or(r.sampling.verify);
+  r.format = d.format.value_or(r.format);
+
+  const Prefetch prefetch = d.spec.prefetch.value_or(Prefetch::none);
+  if (d.spec.memory != MemoryKind::managed && prefetch != Prefetch::none)
+    throw usage_error("--prefetch {} moves managed memory alone; add --unified or leave it out",
+                      name(prefetch));
+  if (r.host_devices && r.backend != BackendKind::host)
+    throw usage_error("--host-devices {} is for CPUs as devices; add --backend host",
+                      *r.host_devices);
+  if (r.append && r.force)
+    throw usage_error("--append keeps what a file holds and --force drops it; give one of them");
+  if (command == Command::show && r.files.empty())
+    throw usage_error("mgpu show needs a FILE, as saved by mgpu copy -o run.json; - is stdin");
+  check_paths(r);
+  r.command = command;
+  if (command == Command::copy) r.cases = {d.spec};
+  return std::move(r);
+}
+
+std::variant<Request, Immediate> parse_command(const CommandRow& row,
+                                               std::span<const std::string> args) {
+  Draft draft;
+  Options options = command_options(row, draft);
+  options.parse(args);
+  if (draft.help) return Immediate{options.help("", row.examples)};
+  if (draft.version) return version_text();
+  options.apply();
+  return settle(draft, row.command);
+}
+
+}  // namespace
+
+std::variant<Request, Immediate> parse_request(std::span<const std::string> args) {
+  Draft draft;
+  Options top = top_options(draft);
+  if (args.empty()) throw Error{ErrorKind::usage, top_help(top)};
+
+  // "help copy" is "copy --help", and "help" alone "--help".
+  std::vector<std::string> words(args.begin(), args.end());
+  if (words.front() == "help") {
+    words.erase(words.begin());
+    words.insert(words.begin() + (words.empty() ? 0 : 1), "--help");
+  }
+  for (const CommandRow& row : command_rows) {
+    if (words.front() != name(row.command)) continue;
+    auto parsed = parse_command(row, std::span(words).subspan(1));
+    if (auto* request = std::get_if<Request>(&parsed)) {
+      request->argv = {"mgpu"};
+      request->argv.insert(request->argv.end(), args.begin(), args.end());
+    }
+    return parsed;
+  }
+  if (!words.front().starts_with('-')) {
+    std::vector<std::string> known;
+    for (const auto& word : vocabulary<Command>) known.emplace_back(word.name);
+    throw usage_error("unknown command '{}'{}", words.front(),
+                      did_you_mean(words.front(), known,
+                                   fmt::format("; it is one of {}", fmt::join(known, ", "))));
+  }
+  top.parse(words);
+  if (draft.help) return Immediate{top_help(top)};
+  if (draft.version) return version_text();
+  top.apply();
+  throw usage_error("no command; see mgpu --help");
+}
+
+std::vector<CommandInfo> option_tree() {
+  Draft draft;
+  Options top = top_options(draft);
+  std::vector<CommandInfo> tree = {{"", std::string(about), top.info()}};
+  for (const CommandRow& row : command_rows) {
+    const Options options = command_options(row, draft);
+    tree.push_back({std::string(name(row.command)), summary(row.command), options.info()});
+  }
+  return tree;
+}
+
+}  // namespace mgpu

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+#include "crew.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <system_error>
+
+namespace mgpu {
+namespace {
+
+void pause(Wait how) {
+  // Yielding at once costs a spinning pool nothing where each lane has a CPU, and saves it milliseconds where it has not.
+  if (how == Wait::block) std::this_thread::yield();
+#if defined(__x86_64__)
+  else __builtin_ia32_pause();
+#endif
+}
+
+// Adds what passes between two readings of a lane's clock to one of its phases.
+class Phase {
+ public:
+  Phase(Worker& worker, Nanos& sum) : worker_(worker), sum_(sum), start_(worker.now()) {}
+  ~Phase() { sum_ += worker_.now() - start_; }
+  Phase(const Phase&) = delete;
+  Phase& operator=(const Phase&) = delete;
+  Nanos start() const { return start_; }
+
+ private:
+  Worker& worker_;
+  Nanos& sum_;
+  Nanos start_;
+};
+
+}  // namespace
+
+Crew::Crew(Backend& backend, const Case& what, const Schedule& schedule, std::span<const std::unique_ptr<Buffer>> buffers)
+    : backend_(backend),
+      what_(what),
+      schedule_(schedule),
+      buffers_(buffers),
+      owners_(schedule.buffers.size()),
+      slots_(schedule.lanes.size()),
+      records_(schedule.lanes.size()) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].worker = backend_.open_worker(schedule_.lanes[i].device);
+    slots_[i].held.reserve(2);
+  }
+  if (what_.threads != Threads::pool || !backend_.threaded()) return;
+  try {
+    for (std::size_t i = 0; i < slots_.size(); ++i) threads_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error& error) {
+    stop();
+    throw Error(ErrorKind::runtime, fmt::format("cannot start {} threads: {}", slots_.size(), error.what()));
+  }
+}
+
+void Crew::stop() {
+  quit_ = true;
+  epoch_.fetch_add(1);
+  epoch_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+Crew::~Crew() {
+  stop();
+  // A stream may still wait for another one, so none is closed before all are idle.
+  for (Slot& slot : slots_)
+    for (Worker* worker : {slot.worker.get(), slot.previous.get()}) {
+      if (!worker) continue;
+      try {
+        worker->begin(backend_.now());
+        worker->sync();
+      } catch (...) {  // the error that matters was reported by the pass that met it
+      }
+    }
+}
+
+void Crew::setup() {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Worker& worker = *slots_[i].worker;
+    if (schedule_.lanes[i].setup.empty()) continue;
+    worker.begin(backend_.now());
+    for (const Step& step : schedule_.lanes[i].setup) {
+      if (step.kind == StepKind::prefetch) worker.prefetch(part(step.range));
+      if (step.kind == StepKind::advise) worker.advise(part(step.range), step.advice, step.home);
+    }
+    worker.sync();
+  }
+}
+
+PassResult Crew::pass(bool marks) {
+  if (slots_.empty()) return {backend_.now(), 0};
+  failures_ = 0;
+  for (Slot& slot : slots_) {
+    slot.failure = nullptr;
+    slot.doing = "starting";
+    if (marks && !fresh_streams()) slot.worker->anchor();
+  }
+  PassResult result;
+  if (!backend_.threaded() || what_.threads == Threads::single) {
+    result.release = backend_.now();
+    drive(0, slots_.size(), result.release, marks);
+    for (const LaneRecord& record : records_) result.wall = std::max(result.wall, record.end - result.release);
+  } else if (what_.threads == Threads::pool) {
+    result = pooled(marks);
+  } else {
+    result = spawned(marks);
+  }
+  // Owner records named these streams until the pass that has just ended replaced them.
+  for (Slot& slot : slots_) slot.previous.reset();
+  const auto first = std::ranges::min_element(slots_, {}, [](const Slot& slot) {
+    return slot.failure ? slot.failed_at : std::numeric_limits<int>::max();
+  });
+  if (first->failure) std::rethrow_exception(first->failure);
+  return result;
+}
+
+PassResult Crew::pooled(bool marks) {
+  marks_ = marks;
+  ready_ = 0;
+  running_ = static_cast<unsigned>(slots_.size());
+  epoch_.fetch_add(1);
+  epoch_.notify_all();
+  for (unsigned left = running_; left != 0; left = running_) running_.wait(left);
+  PassResult result{release_, 0};
+  for (const LaneRecord& record : records_) result.wall = std::max(result.wall, record.end - result.release);
+  return result;
+}
+
+PassResult Crew::spawned(bool marks) {
+  std::vector<std::thread> threads;
+  threads.reserve(slots_.size());
+  PassResult result{backend_.now(), 0};
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    try {
+      threads.emplace_back([this, i, marks, release = result.release] { drive(i, i + 1, release, marks); });
+    } catch (...) {
+      fail(i);
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  result.wall = backend_.now() - result.release;
+  return result;
+}
+
+void Crew::work(std::size_t lane) {
+  for (unsigned seen = 0;;) {
+    epoch_.wait(seen);
+    seen = epoch_;
+    if (quit_) return;
+    // Two phases: waking up costs what it costs, then everybody who is awake is let go by one store. The first lane's thread
+    // opens the gate, so that its own start is not late.
+    if (lane == 0) {
+      ready_.fetch_add(1);
+      while (ready_ != slots_.size()) pause(what_.wait);
+      release_ = backend_.now();
+      gate_ = seen;
+    } else {
+      ready_.fetch_add(1);
+      while (gate_ != seen) pause(what_.wait);
+    }
+    drive(lane, lane + 1, release_, marks_);
+    if (running_.fetch_sub(1) == 1) running_.notify_all();
+  }
+}
+
+void Crew::drive(std::size_t first, std::size_t last, Nanos release, bool marks) {
+  // Never throws: a lane that fails must not keep the others from their synchronise.
+  for (std::size_t i = first; i < last; ++i) {
+    try {
+      submit(i, release, marks);
+    } catch (...) {
+      fail(i);
+    }
+  }
+  for (std::size_t i = first; i < last; ++i) {
+    try {
+      if (!slots_[i].failure) finish(i, marks);
+    } catch (...) {
+      fail(i);
+    }
+    slots_[i].doing = nullptr;
+  }
+}
+
+void Crew::submit(std::size_t lane, Nanos release, bool marks) {
+  const Lane& plan = schedule_.lanes[lane];
+  Slot& slot = slots_[lane];
+  LaneRecord& record = records_[lane];
+  record = {};
+  if (fresh_streams()) {
+    slot.doing = "opening a stream";
+    slot.previous = std::move(slot.worker);
+    slot.worker = backend_.open_worker(plan.device);
+    if (marks) slot.worker->anchor();
+  }
+  Worker& worker = *slot.worker;
+  record.start = worker.begin(release);
+  bool copied = false;
+  for (int execution = 0; execution < what_.batch; ++execution) {
+    for (const Step& step : plan.sample) {
+      switch (step.kind) {
+        case StepKind::own: {
+          slot.doing = "waiting for the owner";
+          const Phase phase(worker, record.wait);
+          own(lane, step);
+          break;
+        }
+        case StepKind::prefetch: {
+          slot.doing = "prefetching";
+          const Phase phase(worker, record.prefetch);
+          worker.prefetch(part(step.range));
+          break;
+        }
+        case StepKind::copy: {
+          slot.doing = "launching";
+          if (marks && !copied) worker.mark();
+          const Phase phase(worker, record.launch);
+          if (!copied) record.copy_start = phase.start();
+          copied = true;
+          worker.copy(part(step.range), part(step.source), what_.engine, what_.access);
+          break;
+        }
+        case StepKind::release:
+          slot.held.clear();
+          break;
+        case StepKind::advise:
+          break;  // a setup step
+      }
+    }
+  }
+  if (marks) worker.mark();
+}
+
+void Crew::finish(std::size_t lane, bool marks) {
+  Slot& slot = slots_[lane];
+  LaneRecord& record = records_[lane];
+  slot.doing = "synchronising";
+  const Nanos start = slot.worker->now();
+  slot.worker->sync();
+  record.end = slot.worker->now();
+  record.sync = record.end - start;
+  if (!marks) return;
+  record.device_start = slot.worker->at(0);
+  record.device_end = slot.worker->at(1);
+}
+
+void Crew::own(std::size_t lane, const Step& step) {
+  Owner& owner = owners_[static_cast<std::size_t>(step.range.buffer)];
+  Slot& slot = slots_[lane];
+  Worker* self = slot.worker.get();
+  if (step.lock == OwnerLock::launch) slot.held.emplace_back(owner.held);
+  Worker* before = owner.last.exchange(self);
+  if (before && before != self) self->wait_for(*before, step.wait);
+}
+
+void Crew::fail(std::size_t lane) {
+  Slot& slot = slots_[lane];
+  slot.failure = std::current_exception();
+  slot.failed_at = failures_.fetch_add(1);
+  slot.held.clear();
+  slot.doing = nullptr;
+}
+
+Part Crew::part(const Range& range) const {
+  return {buffers_[static_cast<std::size_t>(range.buffer)].get(), range.offset, range.bytes};
+}
+
+std::string Crew::position() const {
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    if (const char* doing = slots_[i].doing)
+      return fmt::format("slice {} on device {} is {}", schedule_.lanes[i].slice, schedule_.lanes[i].device, doing);
+  return "all lanes have ended";
+}
+
+}  // namespace mgpu

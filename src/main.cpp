@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include "app.hpp"
+
+namespace {
+
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  char block[65536];
+  for (ssize_t length; (length = read(fd, block, sizeof block)) != 0;) {
+    if (length > 0) text.append(block, static_cast<std::size_t>(length));
+    else if (errno != EINTR) break;
+  }
+  return text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an errno, not the end
+  const char* no_color = std::getenv("NO_COLOR");
+  mgpu::Console console;
+  console.out = [](std::string_view bytes) { return write_all(STDOUT_FILENO, bytes); };
+  console.err = [](std::string_view bytes) { write_all(STDERR_FILENO, bytes); };
+  console.in = [] { return read_all(STDIN_FILENO); };
+  console.leave = [](int code) { _Exit(code); };
+  console.out_is_terminal = isatty(STDOUT_FILENO) == 1;
+  console.err_is_terminal = isatty(STDERR_FILENO) == 1;
+  console.no_color = no_color != nullptr && *no_color != '\0';
+  console.handle_signals = true;
+  return mgpu::run_app({argv + 1, argv + argc}, console, mgpu::builtin_backends());
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// The fields of a case and its result, one line each, by the names and in the order of the JSON
+// document. Knows no format.
+#pragma once
+
+#include "model/result.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace mgpu {
+
+/// `Struct`, const or not: the same description serves writing, reading and hashing.
+template <class T, class Struct>
+concept Of = std::same_as<std::remove_const_t<T>, Struct>;
+
+/// Follows from other fields: written, never read, no part of an identity.
+template <class T>
+struct Derived {
+  T value;
+};
+
+/// A key of the document whose feature does not exist yet: null.
+struct Absent {};
+
+/// Null unless `present`; where it is read as null, the field becomes `absent`.
+template <class T>
+struct Maybe {
+  T& value;
+  bool present;
+  std::remove_const_t<T> absent;
+};
+
+/// A nested object without a struct of its own; `fields` takes the visitor.
+template <class F>
+struct Group {
+  F fields;
+};
+template <class T>
+Derived(T) -> Derived<T>;
+template <class F>
+Group(F) -> Group<F>;
+
+template <class T>
+Maybe<T> maybe(T& value, bool present, std::remove_const_t<T> absent = {}) {
+  return {value, present, std::move(absent)};
+}
+
+/// Whether T is a `Template<...>`.
+template <class T, template <class...> class Template>
+inline constexpr bool is_a = false;
+template <template <class...> class Template, class... Args>
+inline constexpr bool is_a<Template<Args...>, Template> = true;
+
+/// An enumerator as reports spell it: its word in snake case; marks keep theirs.
+template <class E>
+  requires std::is_enum_v<E>
+std::string report_word(E value) {
+  std::string word(name(value));
+  if constexpr (!std::same_as<E, Mark>) std::ranges::replace(word, '-', '_');
+  return word;
+}
+
+/// A field as plain text, the same on every machine: words, shortest exact numbers, lists with
+/// blanks between, "" where absent.
+template <class T>
+std::string field_text(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return report_word(value);
+  } else if constexpr (std::same_as<T, Place>) {
+    return to_string(value);
+  } else if constexpr (is_a<T, Derived>) {
+    return field_text(value.value);
+  } else if constexpr (is_a<T, Maybe>) {
+    return value.present ? field_text(value.value) : "";
+  } else if constexpr (is_a<T, std::optional>) {
+    return value ? field_text(*value) : "";
+  } else if constexpr (is_a<T, std::vector>) {
+    std::string text;
+    for (const auto& item : value) text += (text.empty() ? "" : " ") + field_text(item);
+    return text;
+  } else {
+    return fmt::format("{}", value);
+  }
+}
+
+template <Of<Case> T, class V>
+void describe(T& c, V&& v) {
+  v("gpus", c.gpus);
+  v("gpu_count", Derived{c.gpus.size()});
+  v("memory", c.memory);
+  v("source_memory", c.source_memory);
+  v("destination_memory", c.destination_memory);
+  v("from", c.from);
+  v("to", c.to);
+  v("bidirectional", c.bidirectional);
+  v("split", c.split);
+  v("size_bytes", c.size);
+  v("size_per_gpu", Derived{c.gpus.empty() ? 0 : c.size / c.gpus.size()});
+  v("align", c.align);
+  v("engine", c.engine);
+  v("access", c.access);
+  v("batch", c.batch);
+  v("prefetch", c.prefetch);
+  v("cold", c.cold);
+  v("owner_wait", c.owner_wait);
+  v("owner_lock", c.owner_lock);
+  v("advise", c.advise);
+  v("runtime", Absent{});
+  v("threads", c.threads);
+  v("peer", c.peer);
+  v("wait", c.wait);
+  v("affinity", Absent{});
+}
+
+/// What makes two cases the same but for their devices: key and text of every stored field, `gpus`
+/// left out.
+inline std::vector<std::pair<std::string, std::string>> identity_fields(const Case& what) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  describe(what, [&]<class T>(std::string_view key, const T& field) {
+    if constexpr (!is_a<T, Derived> && !std::same_as<T, Absent>)
+      if (key != "gpus") fields.emplace_back(key, field_text(field));
+  });
+  return fields;
+}
+
+template <Of<Summary> T, class V>
+void describe(T& s, V&& v) {
+  v("min", s.min);
+  v("median", s.median);
+  v("mean", s.mean);
+  v("max", s.max);
+  v("sd", s.sd);
+  v("p25", s.p25);
+  v("p75", s.p75);
+  v("p99", s.p99);
+  v("median_low", s.median_low);
+  v("median_high", s.median_high);
+}
+
+template <Of<Rate> T, class V>
+void describe(T& r, V&& v) {
+  v("median", r.median);
+  v("max", r.max);
+  v("min", r.min);
+}
+
+template <Of<Rates> T, class V>
+void describe(T& r, V&& v) {
+  v("copied", r.copied);
+  v("moved", r.moved);
+}
+
+template <Of<DeviceResult> T, class V>
+void describe(T& d, V&& v) {
+  v("index", d.index);
+  v("bytes", d.bytes);
+  v("slices", d.slices);
+  v("device_ns", d.device_ns);
+  v("launch_ns", d.launch_ns);
+  v("wait_ns", d.wait_ns);
+  v("prefetch_ns", d.prefetch_ns);
+  v("sync_ns", d.sync_ns);
+  v("skew_ns", d.skew_ns);
+  v("event_samples", d.event_samples);
+  v("rate", d.rate);
+  v("of_peak", d.of_peak);
+}
+
+template <Of<Mismatch> T, class V>
+void describe(T& m, V&& v) {
+  v("kind", m.kind);
+  v("offset", m.offset);
+  v("expected", m.expected);
+  v("got", m.got);
+  v("count", m.count);
+  v("device", m.device);
+  v("slice", m.slice);
+}
+
+template <Of<Verification> T, class V>
+void describe(T& c, V&& v) {
+  v("passes_checked", c.passes_checked);
+  v("passes", c.passes);
+  v("bytes", c.bytes);
+  v("mismatch", c.mismatch);
+}
+
+template <Of<CaseResult> T, class V>
+void describe(T& r, V&& v) {
+  const bool sampled = r.samples > 0;
+  v("key", r.key);
+  v("case", r.what);
+  v("outcome", r.outcome);
+  v("reason", r.reason);
+  v("error_kind", r.error_kind);
+  v("samples", r.samples);
+  v("samples_stored", Derived{r.samples_ns.size()});
+  v("samples_ns", r.samples_ns);
+  v("settle_ns", r.settle_ns);
+  v("harness_ns", r.harness_ns);
+  v("run_queue_delay_ns", r.run_queue_delay_ns);
+  v("summary", maybe(r.summary, sampled));
+  v("event_median_ns", r.event_median_ns);
+  v("bytes_copied", r.bytes_copied);
+  v("bytes_moved", r.bytes_moved);
+  v("rates", maybe(r.rates, sampled));
+  v("of_peak", r.of_peak);
+  v("per_direction", Absent{});
+  v("per_device", r.per_device);
+  v("overlap", r.overlap);
+  v("efficiency", Absent{});
+  v("counters", Absent{});
+  v("verified", r.verified);
+  v("verification", r.verification);
+  v("marks", r.marks);
+  v("owner_wait_idle", r.owner_wait_idle);
+  v("causes", Derived{std::vector<std::string>{}});
+  v("expect", Absent{});
+  v("baseline", Absent{});
+}
+
+}  // namespace mgpu

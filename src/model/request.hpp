@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// What the user asked for: text turned into types, with no knowledge of the machine.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/gpus.hpp"
+#include "model/units.hpp"
+#include "model/words.hpp"
+
+namespace mgpu {
+
+enum class Command { copy, topo, show };
+template <>
+inline constexpr auto vocabulary<Command> = std::to_array<Word<Command>>({
+    {Command::copy, "copy", "measure one case: how fast the devices copy, alone and together"},
+    {Command::topo, "topo", "list the devices of this machine"},
+    {Command::show, "show", "render a saved result again"},
+});
+
+/// One combination of what shapes a case; nullopt where the default depends on other choices or on the machine.
+struct CaseSpec {
+  GpuList gpus;  ///< empty: not given
+  std::optional<Size> size;
+  MemoryKind memory = MemoryKind::device;
+  std::optional<PlaceSpec> home;
+  std::optional<int> split;
+  std::optional<Bytes> align;
+  Engine engine = Engine::kernel;
+  int access = 16;
+  int batch = 1;
+  std::optional<Prefetch> prefetch;
+  OwnerWait owner_wait = OwnerWait::none;
+  Threads threads = Threads::pool;
+};
+
+/// How a trial is taken; none of it is part of a case's identity.
+struct Sampling {
+  std::int64_t samples = 10000;
+  double seconds = 5;
+  int warmup = 2;
+  double timeout = 120;  ///< seconds one step may take; 0: for ever
+  Verify verify = Verify::ends;
+  bool oversubscribe = false;
+};
+
+struct OutputSpec {
+  Format format = Format::text;
+  std::string path;
+};
+
+struct Request {
+  Command command = Command::copy;
+  BackendKind backend = BackendKind::cuda;
+  std::optional<int> host_devices;
+  std::vector<CaseSpec> cases;
+  Sampling sampling;
+  bool dry_run = false;
+  HistogramScale histogram = HistogramScale::automatic;
+  std::vector<std::string> files;  ///< inputs of show
+  Format format = Format::text;
+  std::vector<OutputSpec> outputs;
+  bool append = false, force = false;
+  Color color = Color::automatic;
+  bool quiet = false;
+  std::vector<std::string> argv;  ///< as given, for the report
+};
+
+}  // namespace mgpu

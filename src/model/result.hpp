@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// What was found, and nothing of how it is shown. Reports are written from these structs and read back into them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/error.hpp"
+#include "model/machine.hpp"
+#include "model/plan.hpp"
+#include "model/stats.hpp"
+
+namespace mgpu {
+
+/// A rate of each sample: of its median, of the fastest (max) and of the slowest (min); bytes per second.
+struct Rate {
+  double median = 0, max = 0, min = 0;
+};
+
+struct Rates {
+  Rate copied;  ///< bytes of payload
+  Rate moved;   ///< read + written
+};
+
+/// One device's part of a sample. Times are medians over the samples of the slowest lane of the device.
+struct DeviceResult {
+  int index = 0;  ///< in Machine::devices
+  Bytes bytes = 0;
+  int slices = 0;
+  std::optional<double> device_ns;  ///< by events around the copy, from the second set of samples
+  std::optional<double> launch_ns, wait_ns, prefetch_ns, sync_ns;  ///< host time in each kind of call
+  std::optional<double> skew_ns;    ///< its start after the first device's start
+  std::int64_t event_samples = 0;
+  std::optional<double> rate;     ///< bytes moved per second of device time
+  std::optional<double> of_peak;  ///< rate over the memory's peak
+};
+
+/// What wrong data looks like: it names what went wrong on the way.
+enum class MismatchKind { never_written, zeroed, stale, corrupt };
+template <>
+inline constexpr auto vocabulary<MismatchKind> = std::to_array<Word<MismatchKind>>({
+    {MismatchKind::never_written, "never-written", "the destination still holds its poison"},
+    {MismatchKind::zeroed, "zeroed", "the destination holds zeros"},
+    {MismatchKind::stale, "stale", "the destination holds an earlier pass"},
+    {MismatchKind::corrupt, "corrupt", "the destination holds something else"},
+});
+
+struct Mismatch {
+  MismatchKind kind = MismatchKind::corrupt;
+  Bytes offset = 0;  ///< of the first wrong byte, in the array
+  int expected = 0, got = 0;  ///< that byte
+  Bytes count = 0;   ///< wrong bytes in all
+  int device = 0;    ///< ordinal that wrote them
+  int slice = 0;
+};
+
+struct Verification {
+  std::int64_t passes_checked = 0, passes = 0;  ///< all passes: warm-up, samples and extra ones
+  Bytes bytes = 0;                              ///< checked in each
+  std::optional<Mismatch> mismatch;
+};
+
+struct CaseResult {
+  std::string key;
+  Case what;
+  OutcomeKind outcome = OutcomeKind::measured;
+  std::string reason;                   ///< why skipped or failed
+  std::optional<ErrorKind> error_kind;  ///< of what was skipped or failed
+
+  std::int64_t samples = 0;
+  std::vector<double> samples_ns;  ///< those stored, in time order
+  std::vector<double> settle_ns;   ///< every pass before the first sample, placing included
+  std::optional<double> harness_ns;
+  std::optional<double> run_queue_delay_ns;  ///< host backend: time that threads waited for a CPU during the samples
+  Summary summary;
+  std::optional<double> event_median_ns;     ///< median wall time of the second set, with events
+  Bytes bytes_copied = 0, bytes_moved = 0;   ///< per sample
+  Rates rates;
+  std::optional<double> of_peak;  ///< median moved rate over the sum of the devices' memory peaks
+  std::vector<DeviceResult> per_device;
+  std::optional<double> overlap;  ///< sum of device times over wall time, of the second set
+  std::optional<bool> verified;   ///< nullopt: not checked, or not to the end
+  Verification verification;
+  std::vector<Mark> marks;
+  bool owner_wait_idle = false;  ///< an owner wait was asked for where slices share no array
+};
+
+/// What --dry-run shows of a case.
+struct PlanEntry {
+  Case what;
+  std::optional<Skip> skip;
+  struct LaneSteps {
+    int device = 0, slice = 0;
+    Bytes bytes = 0;
+    std::vector<std::string> steps;
+  };
+  std::vector<LaneSteps> lanes;
+  struct Memory {
+    int device = 0;  ///< ordinal; -1 is the host
+    Bytes need = 0;
+  };
+  std::vector<Memory> memory;
+  std::optional<double> estimate_ns;  ///< of the whole case, sampling included
+};
+
+enum class ReportKind { trials, topology, plan };
+template <>
+inline constexpr auto vocabulary<ReportKind> = std::to_array<Word<ReportKind>>({
+    {ReportKind::trials, "trials", "measured cases"},
+    {ReportKind::topology, "topology", "what the machine is"},
+    {ReportKind::plan, "plan", "what would be measured"},
+});
+
+struct ErrorInfo {
+  ErrorKind kind = ErrorKind::runtime;
+  std::string message;
+  std::optional<int> device;
+};
+
+struct Report {
+  ReportKind kind = ReportKind::trials;
+  std::string tool_version;
+  std::vector<std::string> features;
+  std::vector<std::string> command;
+  std::string started, ended;  ///< RFC 3339, UTC
+  bool complete = true;
+  int exit_code = 0;
+  std::optional<ErrorInfo> error;
+  std::vector<std::string> warnings;
+  Machine machine;
+  std::vector<CaseResult> cases;
+  std::vector<PlanEntry> plan;
+};
+
+}  // namespace mgpu

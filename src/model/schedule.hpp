@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Case -> buffers and steps for each lane. Pure; policies live here and nowhere else.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/machine.hpp"
+#include "model/plan.hpp"
+
+namespace mgpu {
+
+/// One allocation. An array is one, except device memory with home `local`: one for each slice.
+struct BufferSpec {
+  MemoryKind kind = MemoryKind::device;
+  int device = 0;  ///< where it lives; managed: made while this device is current
+  Bytes bytes = 0;
+};
+
+/// A part of a buffer of the schedule, by number.
+struct Range {
+  int buffer = 0;
+  Bytes offset = 0, bytes = 0;
+  bool operator==(const Range&) const = default;
+};
+
+enum class StepKind { advise, own, prefetch, copy, release };
+
+struct Step {
+  StepKind kind = StepKind::copy;
+  Range range;                              ///< advise, prefetch: what; own: the buffer; copy: the destination
+  Range source;                             ///< copy
+  OwnerWait wait = OwnerWait::none;         ///< own
+  OwnerLock lock = OwnerLock::launch;       ///< own
+  Advice advice = Advice::none;             ///< advise
+  int home = 0;                             ///< advise preferred: the ordinal of the place
+};
+
+/// One slice with its thread and stream.
+struct Lane {
+  int device = 0;  ///< ordinal of the device that executes
+  int slice = 0;
+  Bytes base = 0;  ///< offset of the slice in its array: what patterns count from
+  Range destination, source;
+  int source_device = 0, destination_device = 0;  ///< where each side lives, for first touch and checks
+  std::vector<Step> setup;   ///< once, before the first pass, stream-ordered or blocking
+  std::vector<Step> sample;  ///< every execution; every sample ends with a synchronise, which is no step
+};
+
+struct Schedule {
+  std::vector<BufferSpec> buffers;
+  std::vector<Lane> lanes;                        ///< slices of zero bytes have none
+  std::vector<std::pair<int, int>> peers;         ///< (device that accesses, device that holds), each once
+};
+
+/// The bounds of slice i of n: floor(i * size / n) rounded down to the alignment; the last slice ends with the array.
+/// An array of less than `align` bytes a slice falls back to 16.
+std::pair<Bytes, Bytes> slice_bounds(Bytes size, int n, int i, Bytes align);
+
+Schedule make_schedule(const Case& what);
+
+/// The same buffers, lanes and steps over at most `bytes_per_lane` of each lane's own slice: what a sample costs without its bytes.
+Schedule truncated(Schedule schedule, Bytes bytes_per_lane);
+
+/// The most bytes that the schedule can place on each device at any time, by ordinal; -1 is the host.
+struct MemoryNeed {
+  int device = 0;
+  Bytes bytes = 0;
+  Bytes managed = 0;  ///< the part of it that may be pushed out to the host
+};
+std::vector<MemoryNeed> memory_needed(const Case& what);
+
+/// What a lane does, a line each: for --dry-run.
+std::vector<std::string> describe_steps(const Schedule& schedule, const Lane& lane);
+
+}  // namespace mgpu

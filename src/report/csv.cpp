@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "report/document.hpp"
+#include "report/renderers.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mgpu {
+namespace {
+
+/// Header and text of each cell that a row fills; columns it does not name stay empty.
+using Cells = std::vector<std::pair<std::string, std::string>>;
+
+/// Makes cells of a struct's fields, nested structs flattened. Units and prefixes keep headers
+/// apart that are one word in JSON.
+struct Flattener {
+  Cells& cells;
+  std::string prefix = {}, suffix = {};
+  bool blank = false;
+
+  template <class T>
+  void operator()(const std::string& key, const T& field) const {
+    if constexpr (std::same_as<T, Absent> || is_a<T, Group> ||
+                  std::same_as<T, std::vector<double>> ||
+                  std::same_as<T, std::vector<DeviceResult>> ||
+                  std::same_as<T, std::vector<PlanEntry::LaneSteps>> ||
+                  std::same_as<T, std::vector<PlanEntry::Memory>>) {
+      return;  // series have no cell, devices have rows
+    } else if constexpr (is_a<T, Maybe>) {
+      visit(key, field.value, blank || !field.present);
+    } else if constexpr (std::same_as<T, std::optional<Mismatch>>) {
+      visit(key, field.value_or(Mismatch{}), blank || !field);
+    } else {
+      visit(key, field, blank);
+    }
+  }
+
+  template <class T>
+  void visit(const std::string& key, const T& field, bool empty) const {
+    if constexpr (requires { describe(field, *this); })
+      describe(field, nested<T>(key, empty));
+    else
+      cells.emplace_back(prefix + key + (key == "rate" ? "_bytes_per_s" : suffix),
+                         empty ? "" : field_text(field));
+  }
+
+  template <class T>
+  Flattener nested(const std::string& key, bool empty) const {
+    if constexpr (std::same_as<T, Summary>) return {cells, "", "_ns", empty};
+    if constexpr (std::same_as<T, Rate>) return {cells, key + '_', "_bytes_per_s", empty};
+    if constexpr (std::same_as<T, Verification> || std::same_as<T, Mismatch>)
+      return {cells, key + '_', "", empty};
+    return {cells, "", "", empty};
+  }
+};
+
+template <class T>
+void flatten(const T& record, Cells& cells) {
+  describe(record, Flattener{cells});
+}
+
+/// Rows of cells -> bytes. The columns are those that `columns` names, each once.
+class Table {
+ public:
+  explicit Table(const Cells& columns) {
+    for (const auto& [header, text] : columns)
+      if (std::ranges::find(headers_, header) == headers_.end()) headers_.push_back(header);
+    write(headers_);
+  }
+
+  void add(const Cells& row) {
+    std::vector<std::string> texts;
+    for (const std::string& header : headers_) {
+      const auto cell = std::ranges::find(row, header, &Cells::value_type::first);
+      texts.push_back(cell == row.end() ? "" : cell->second);
+    }
+    write(texts);
+  }
+
+  std::string bytes;
+
+ private:
+  // RFC 4180, but for its line end, which the tools of Unix do not expect.
+  void write(const std::vector<std::string>& texts) {
+    const char* separator = "";
+    for (const std::string& text : texts) {
+      bytes += std::exchange(separator, ",");
+      if (text.find_first_of(",\"\r\n") == text.npos) {
+        bytes += text;
+        continue;
+      }
+      bytes += '"';
+      for (const char c : text) bytes += c == '"' ? "\"\"" : std::string(1, c);
+      bytes += '"';
+    }
+    bytes += '\n';
+  }
+
+  std::vector<std::string> headers_;
+};
+
+Cells run_cells(const Report& report, std::string device) {
+  return {{"started", report.started},
+          {"host", report.machine.host.name},
+          {"backend", report_word(report.machine.backend)},
+          {"device", std::move(device)}};
+}
+
+const Device* find_device(const Machine& machine, int ordinal) {
+  const auto found = std::ranges::find(machine.devices, ordinal, &Device::ordinal);
+  return found == machine.devices.end() ? nullptr : &*found;
+}
+
+void add_device(Cells& cells, const Device* device) {
+  cells.emplace_back("uuid", device ? device->uuid : "");
+  cells.emplace_back("pci", device ? device->pci : "");
+  cells.emplace_back("name", device ? device->name : "");
+}
+
+std::string trials_csv(const Report& report) {
+  Cells columns = run_cells(report, "");
+  add_device(columns, nullptr);
+  flatten(CaseResult{}, columns);
+  flatten(DeviceResult{}, columns);
+  Table table(columns);
+  for (const CaseResult& result : report.cases) {
+    Cells all = run_cells(report, "all");
+    flatten(result, all);
+    table.add(all);
+    for (const DeviceResult& part : result.per_device) {
+      Cells one = run_cells(report, std::to_string(part.index));
+      add_device(one, find_device(report.machine, part.index));
+      one.emplace_back("key", result.key);
+      flatten(result.what, one);
+      one.emplace_back("outcome", report_word(result.outcome));
+      flatten(part, one);
+      table.add(one);
+    }
+  }
+  return table.bytes;
+}
+
+std::string plan_csv(const Report& report) {
+  Cells columns = run_cells(report, "");
+  flatten(PlanEntry{}, columns);
+  flatten(PlanEntry::Memory{}, columns);
+  Table table(columns);
+  for (const PlanEntry& entry : report.plan) {
+    Cells all = run_cells(report, "all");
+    flatten(entry, all);
+    table.add(all);
+    for (const PlanEntry::Memory& part : entry.memory) {
+      Cells one = run_cells(report, part.device < 0 ? "host" : std::to_string(part.device));
+      flatten(entry.what, one);
+      one.emplace_back("need_bytes", field_text(part.need));
+      table.add(one);
+    }
+  }
+  return table.bytes;
+}
+
+std::string topology_csv(const Report& report) {
+  Cells columns = run_cells(report, "");
+  flatten(Device{}, columns);
+  Table table(columns);
+  for (const Device& device : report.machine.devices) {
+    Cells cells = run_cells(report, std::to_string(device.ordinal));
+    flatten(device, cells);
+    table.add(cells);
+  }
+  return table.bytes;
+}
+
+}  // namespace
+
+std::string render_csv(const Report& report, const RenderOptions&) {
+  switch (report.kind) {
+    case ReportKind::plan:
+      return plan_csv(report);
+    case ReportKind::topology:
+      return topology_csv(report);
+    case ReportKind::trials:
+      break;
+  }
+  return trials_csv(report);
+}
+
+}  // namespace mgpu

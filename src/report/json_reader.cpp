@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include "report/document.hpp"
+#include "report/report.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace mgpu {
+namespace {
+
+// Keys are looked up, never listed; a tree also keeps a hostile number of them cheap.
+using Json = nlohmann::json;
+using Texts = std::map<std::string, std::string>;
+
+constexpr int max_depth = 32;
+
+/// Where a value stands: a chain of what leads to it, so that only an error pays for its text.
+struct Spot {
+  const Spot* parent = nullptr;
+  std::string_view key = {};
+  std::size_t index = 0;
+
+  std::string pointer() const {
+    if (!parent) return "";
+    return parent->pointer() + "/" + (key.empty() ? std::to_string(index) : std::string(key));
+  }
+};
+
+/// What is wrong with the contents of a document, before its file is known.
+[[noreturn]] void refuse(const Spot& spot, const std::string& what) {
+  throw Error(ErrorKind::usage, spot.pointer() + ": " + what);
+}
+
+template <class T>
+void decode(const Json& json, const Spot& spot, T&& field);
+
+/// Visits the fields of a struct and fills them; unknown keys are passed over, a missing one is
+/// null.
+struct Reader {
+  const Json& object;
+  const Spot& spot;
+
+  template <class T>
+  void operator()(const char* key, T&& field) const {
+    static const Json null;
+    using Field = std::remove_cvref_t<T>;
+    if constexpr (!is_a<Field, Derived> && !std::same_as<Field, Absent>) {
+      const auto found = object.find(key);
+      const Json& json = found == object.end() ? null : *found;
+      const Spot here{&spot, key};
+      if constexpr (std::same_as<Field, std::string>)
+        if (json.is_null()) return field.clear();
+      decode(json, here, field);
+    }
+  }
+};
+
+template <class T>
+T decode_integer(const Json& json, const Spot& spot) {
+  if (!json.is_number_integer())
+    refuse(spot, json.is_null() ? "is missing" : "is not a whole number");
+  const bool fits = json.is_number_unsigned() ? std::in_range<T>(json.get<std::uint64_t>())
+                                              : std::in_range<T>(json.get<std::int64_t>());
+  if (!fits) refuse(spot, "is out of range");
+  return json.get<T>();
+}
+
+template <class E>
+E decode_word(const Json& json, const Spot& spot) {
+  if (!json.is_string()) refuse(spot, json.is_null() ? "is missing" : "is not a word");
+  const auto& text = json.get_ref<const std::string&>();
+  for (const auto& word : vocabulary<E>)
+    if (report_word(word.value) == text) return word.value;
+  refuse(spot, fmt::format("'{}' is not a word that this version knows", text));
+}
+
+Place decode_place(const Json& json, const Spot& spot) {
+  if (!json.is_string()) refuse(spot, "is not a place");
+  const auto& text = json.get_ref<const std::string&>();
+  if (text == "local") return {};
+  Place place{Place::Kind::device, 0};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), place.device);
+  if (error != std::errc() || end != text.data() + text.size() || place.device < 0)
+    refuse(spot, fmt::format("'{}' is not a place that this version knows", text));
+  return place;
+}
+
+template <class T>
+void decode(const Json& json, const Spot& spot, T&& field) {
+  using Field = std::remove_cvref_t<T>;
+  const auto want = [&](bool right, std::string_view what) {
+    if (!right) refuse(spot, json.is_null() ? "is missing" : fmt::format("is not {}", what));
+  };
+  if constexpr (std::same_as<Field, bool>) {
+    want(json.is_boolean(), "true or false");
+    field = json.get<bool>();
+  } else if constexpr (std::is_integral_v<Field>) {
+    field = decode_integer<Field>(json, spot);
+  } else if constexpr (std::is_floating_point_v<Field>) {
+    want(json.is_number(), "a number");
+    field = json.get<double>();
+    if (field < 0) refuse(spot, "is negative");
+  } else if constexpr (std::is_enum_v<Field>) {
+    field = decode_word<Field>(json, spot);
+  } else if constexpr (std::same_as<Field, Place>) {
+    field = decode_place(json, spot);
+  } else if constexpr (std::same_as<Field, std::string>) {
+    want(json.is_string(), "a text");
+    field = json.get<std::string>();
+  } else if constexpr (std::same_as<Field, Texts>) {
+    want(json.is_object(), "an object");
+    for (const auto& [key, value] : json.items()) decode(value, Spot{&spot, key}, field[key]);
+  } else if constexpr (is_a<Field, Maybe>) {
+    if (json.is_null())
+      field.value = field.absent;
+    else
+      decode(json, spot, field.value);
+  } else if constexpr (is_a<Field, std::optional>) {
+    if (json.is_null())
+      field.reset();
+    else
+      decode(json, spot, field.emplace());
+  } else if constexpr (is_a<Field, std::vector>) {
+    want(json.is_array(), "a list");
+    field.assign(json.size(), {});
+    for (std::size_t i = 0; i < json.size(); ++i) decode(json[i], Spot{&spot, {}, i}, field[i]);
+  } else {
+    want(json.is_object(), "an object");
+    if constexpr (is_a<Field, Group>)
+      field.fields(Reader{json, spot});
+    else
+      describe(field, Reader{json, spot});
+  }
+}
+
+// What renderers rely on, beyond the type of each field.
+void check_sense(const Report& report) {
+  const auto refuse_if = [](bool wrong, const std::string& what) {
+    if (wrong) throw Error(ErrorKind::usage, what);
+  };
+  const std::size_t devices = report.machine.devices.size();
+  for (std::size_t d = 0; d < devices; ++d)
+    refuse_if(!std::cmp_equal(report.machine.devices[d].ordinal, d),
+              fmt::format("/devices/{}/ordinal: is not {}", d, d));
+  for (std::size_t c = 0; c < report.cases.size(); ++c) {
+    const CaseResult& result = report.cases[c];
+    refuse_if(result.samples < 0 || std::cmp_less(result.samples, result.samples_ns.size()),
+              fmt::format("/cases/{}/samples: is less than what is stored", c));
+    for (std::size_t d = 0; d < result.per_device.size(); ++d) {
+      const int index = result.per_device[d].index;
+      refuse_if(index < 0 || std::cmp_greater_equal(index, devices),
+                fmt::format("/cases/{}/per_device/{}/index: names no device", c, d));
+    }
+  }
+}
+
+Report decode_report(const Json& json) {
+  const Spot root;
+  const auto schema = json.is_object() ? json.find("schema") : json.end();
+  const bool ours = json.is_object() && schema != json.end() && schema->is_number_integer() &&
+                    json.contains("tool") && json["tool"].is_object() &&
+                    json["tool"].value("name", Json()) == "mgpu";
+  if (!ours) throw Error(ErrorKind::usage, "not a result of mgpu");
+  const int version = decode_integer<int>(*schema, Spot{&root, "schema"});
+  if (version < 1)
+    throw Error(ErrorKind::usage, fmt::format("/schema: there is no schema {}", version));
+  if (version > schema_version)
+    throw Error(
+        ErrorKind::usage,
+        fmt::format(
+            "written by a newer mgpu (schema {}, and this one reads up to {}): use that version",
+            version, schema_version));
+  Report report;
+  decode(json, root, report);
+  check_sense(report);
+  return report;
+}
+
+Json parse(std::string_view text) {
+  return Json::parse(text, [](int depth, Json::parse_event_t, const Json&) {
+    if (depth > max_depth)
+      throw Error(ErrorKind::usage, fmt::format("nested deeper than {} levels", max_depth));
+    return true;
+  });
+}
+
+/// Of a byte of a text, both counted from 1.
+std::pair<std::size_t, std::size_t> line_and_column(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, std::min(byte, text.size()));
+  const auto line_start = before.rfind('\n') + 1;  // 0 where there is none
+  return {static_cast<std::size_t>(std::ranges::count(before, '\n')) + 1,
+          std::max(before.size() - line_start, std::size_t{1})};
+}
+
+/// `line` is the number of the one line that `text` is, in a file of several documents.
+Report read_document(std::string_view text, const std::string& path,
+                     std::optional<std::size_t> line = std::nullopt) {
+  const std::string place = line ? fmt::format("{}:{}", path, *line) : path;
+  try {
+    return decode_report(parse(text));
+  } catch (const Json::parse_error& error) {
+    const auto [row, column] = line_and_column(text, error.byte);
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("{}:{}:{}: {}", path, line.value_or(1) + row - 1, column,
+                    error.byte > text.size() ? "the document is cut off here" : "not JSON"));
+  } catch (const Json::exception& error) {  // a number beyond every double
+    throw Error(ErrorKind::usage, fmt::format("{}: {}", place, error.what()));
+  } catch (const Error& error) {
+    throw Error(error.kind, fmt::format("{}: {}", place, error.what()));
+  }
+}
+
+bool blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == text.npos;
+}
+
+}  // namespace
+
+std::vector<Report> read_reports(std::string_view text, const std::string& path,
+                                 std::vector<std::string>& notes) {
+  if (blank(text)) throw Error(ErrorKind::usage, path + ": the file is empty");
+  // JSON Lines: the first line is a whole document. In an indented document it is a brace.
+  const std::string_view first = text.substr(0, text.find('\n'));
+  if (!Json::accept(first)) return {read_document(text, path)};
+
+  std::vector<Report> reports;
+  for (std::size_t line = 1; !text.empty(); ++line) {
+    const auto end = text.find('\n');
+    const std::string_view one = text.substr(0, end);
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    if (blank(one)) continue;
+    if (end == one.npos && !reports.empty() && !Json::accept(one)) {
+      notes.push_back(fmt::format("{}:{}: the last line is cut off and was ignored", path, line));
+      continue;
+    }
+    reports.push_back(read_document(one, path, line));
+  }
+  return reports;
+}
+
+}  // namespace mgpu

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "report/document.hpp"
+#include "report/phrases.hpp"
+#include "report/renderers.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <utility>
+
+namespace mgpu {
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text))
+    out += c == '|' || c == '<' || c == '*' || c == '_' || c == '`' ? std::string{'\\', c}
+                                                                    : std::string(1, c);
+  return out;
+}
+
+/// One column: its header and what it says of a row. A new column is a row of the table that holds
+/// it.
+template <class Row>
+struct Cell {
+  std::string_view header;
+  bool number;
+  std::string (*text)(const Row&);
+};
+
+template <class Row, std::size_t n>
+std::string table(const std::array<Cell<Row>, n>& columns, const std::vector<Row>& rows) {
+  std::string out = "|", rule = "|";
+  for (const auto& column : columns) {
+    out += fmt::format(" {} |", column.header);
+    rule += column.number ? "---:|" : "---|";
+  }
+  out += '\n' + rule + '\n';
+  for (const Row& row : rows) {
+    out += '|';
+    for (const auto& column : columns) out += fmt::format(" {} |", column.text(row));
+    out += '\n';
+  }
+  return out;
+}
+
+struct TrialRow {
+  const CaseResult& r;
+  BackendKind backend;
+};
+
+template <class F>
+std::string where_sampled(const TrialRow& row, const F& text) {
+  return row.r.samples > 0 ? text(row.r) : "";
+}
+
+std::string verdict(const CaseResult& r) {
+  if (r.verified) return *r.verified ? "yes" : "**no**";
+  return r.samples > 0 ? "not checked" : "";
+}
+
+std::string remarks(const CaseResult& r) {
+  std::string text = r.outcome == OutcomeKind::measured
+                         ? ""
+                         : fmt::format("{}: {}", name(r.outcome), escaped(r.reason));
+  for (const Mark mark : r.marks) text += (text.empty() ? "" : ", ") + std::string(name(mark));
+  return text;
+}
+
+constexpr auto trial_columns = std::to_array<Cell<TrialRow>>({
+    {"case", false,
+     [](const TrialRow& row) { return escaped(case_phrase(row.r.what, row.backend)); }},
+    {"samples", true, [](const TrialRow& row) { return std::to_string(row.r.samples); }},
+    {"min", true,
+     [](const TrialRow& row) {
+       return where_sampled(row, [](auto& r) { return format_time(r.summary.min); });
+     }},
+    {"median", true,
+     [](const TrialRow& row) {
+       return where_sampled(row, [](auto& r) { return format_time(r.summary.median); });
+     }},
+    {"mean ± σ", true,
+     [](const TrialRow& row) {
+       return where_sampled(row, [](auto& r) {
+         return format_time(r.summary.mean) + " ± " + format_time(r.summary.sd);
+       });
+     }},
+    {"max", true,
+     [](const TrialRow& row) {
+       return where_sampled(row, [](auto& r) { return format_time(r.summary.max); });
+     }},
+    {"copied", true,
+     [](const TrialRow& row) {
+       return where_sampled(row, [](auto& r) { return format_rate(r.rates.copied.median); });
+     }},
+    {"moved", true,
+     [](const TrialRow& row) {
+       return where_sampled(row, [](auto& r) { return format_rate(r.rates.moved.median); });
+     }},
+    {"of peak", true,
+     [](const TrialRow& row) { return row.r.of_peak ? percent(*row.r.of_peak) : ""; }},
+    {"verified", false, [](const TrialRow& row) { return verdict(row.r); }},
+    {"remarks", false, [](const TrialRow& row) { return remarks(row.r); }},
+});
+
+constexpr auto plan_columns = std::to_array<Cell<std::pair<const PlanEntry*, BackendKind>>>({
+    {"case", false,
+     [](const auto& row) { return escaped(case_phrase(row.first->what, row.second)); }},
+    {"plan", false,
+     [](const auto& row) {
+       return row.first->skip ? "skipped: " + escaped(row.first->skip->reason)
+                              : std::string("planned");
+     }},
+    {"time", true,
+     [](const auto& row) {
+       return row.first->estimate_ns ? format_time_short(*row.first->estimate_ns) : "";
+     }},
+});
+
+constexpr auto device_columns = std::to_array<Cell<Device>>({
+    {"device", true, [](const Device& d) { return std::to_string(d.ordinal); }},
+    {"name", false, [](const Device& d) { return escaped(d.name); }},
+    {"memory", true,
+     [](const Device& d) { return d.memory_bytes ? format_memory(*d.memory_bytes) : ""; }},
+    {"PCI address", false, [](const Device& d) { return escaped(d.pci); }},
+    {"UUID", false, [](const Device& d) { return escaped(d.uuid); }},
+    {"NUMA", true, [](const Device& d) { return field_text(d.numa); }},
+});
+
+// "host node1, 2 x NVIDIA H200, driver 580.159.04, mgpu 0.1.0"
+std::string setting(const Report& report) {
+  const Machine& machine = report.machine;
+  std::map<std::string, int> models;
+  for (const Device& device : machine.devices) ++models[device.name];
+  std::string text = "host " + escaped(machine.host.name);
+  for (const auto& [model, count] : models) text += fmt::format(", {} x {}", count, escaped(model));
+  if (!machine.driver.version.empty()) text += ", driver " + escaped(machine.driver.version);
+  return text + ", mgpu " + escaped(report.tool_version);
+}
+
+}  // namespace
+
+std::string render_markdown(const Report& report, const RenderOptions&) {
+  std::string out =
+      fmt::format("**mgpu {}** on {}\n\n", report.kind == ReportKind::topology ? "topo" : "copy",
+                  setting(report));
+  switch (report.kind) {
+    case ReportKind::topology:
+      out += table(device_columns, report.machine.devices);
+      break;
+    case ReportKind::plan: {
+      std::vector<std::pair<const PlanEntry*, BackendKind>> rows;
+      for (const PlanEntry& entry : report.plan) rows.emplace_back(&entry, report.machine.backend);
+      out += table(plan_columns, rows);
+      break;
+    }
+    case ReportKind::trials: {
+      std::vector<TrialRow> rows;
+      for (const CaseResult& result : report.cases)
+        rows.push_back({result, report.machine.backend});
+      out += table(trial_columns, rows);
+      out +=
+          "\nTimes are of one sample; rates are medians, copied is payload, moved is read + "
+          "written, 1 GB is 1e9 bytes.\n";
+      break;
+    }
+  }
+  if (report.error)
+    out += fmt::format("\n**{}**: {}\n", name(report.error->kind), escaped(report.error->message));
+  if (!report.complete) out += "\nThe run was interrupted: this is what was finished until then.\n";
+  return out;
+}
+
+}  // namespace mgpu

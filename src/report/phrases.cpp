@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "report/phrases.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace mgpu {
+namespace {
+
+std::string place_phrase(std::string_view side, const Place& place, BackendKind backend) {
+  return fmt::format("{} {} {}", side, device_noun(backend), place.device);
+}
+
+std::size_t width_of(const Column& column) {
+  std::size_t width = columns_of(column.header);
+  for (const std::string& cell : column.cells) width = std::max(width, columns_of(cell));
+  return width;
+}
+
+std::size_t width_of(const std::vector<Column>& columns) {
+  std::size_t width = 1;
+  for (const Column& column : columns) width += width_of(column) + 2;
+  return width - 2;
+}
+
+}  // namespace
+
+std::string counted(std::uint64_t n, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", n, n == 1 ? one : many);
+}
+
+std::string counted(std::uint64_t n, std::string_view noun) {
+  return counted(n, noun, std::string(noun) + 's');
+}
+
+std::string_view device_noun(BackendKind backend) {
+  return backend == BackendKind::host ? "CPU device" : "GPU";
+}
+
+std::string short_uuid(std::string_view uuid) {
+  return std::string(uuid.substr(0, uuid.find('-') + 9));
+}
+
+std::string identity_of(const Device& device) {
+  std::string text;
+  if (!device.pci.empty()) text += device.pci + "  ";
+  if (!device.uuid.empty()) text += short_uuid(device.uuid) + "  ";
+  return printable(text + device.name);
+}
+
+std::string case_phrase(const Case& what, BackendKind backend) {
+  const Case plain;
+  const bool managed = what.memory == MemoryKind::managed;
+  std::vector<std::string> phrases = {
+      counted(what.gpus.size(), device_noun(backend)),
+      fmt::format("{} {}", format_bytes(what.size), name(what.memory))};
+  const auto add = [&](bool say, std::string phrase) {
+    if (say) phrases.push_back(std::move(phrase));
+  };
+  const bool from = what.from.kind == Place::Kind::device, to = what.to.kind == Place::Kind::device;
+  const bool home = from && what.from == what.to;
+  add(home, place_phrase("home", what.from, backend));
+  add(from && !home, place_phrase("from", what.from, backend));
+  add(to && !home, place_phrase("to", what.to, backend));
+  add(what.bidirectional, "bidirectional");
+  add(static_cast<std::size_t>(what.split) != what.gpus.size(),
+      counted(static_cast<std::uint64_t>(what.split), "slice"));
+  add(what.align != (managed ? Bytes{2} << 20 : Bytes{16}), "align " + format_bytes(what.align));
+  add(what.engine != plain.engine, std::string(name(what.engine)));
+  add(what.access != plain.access, fmt::format("access {}", what.access));
+  add(what.batch != plain.batch, fmt::format("batch {}", what.batch));
+  add(managed || what.prefetch != plain.prefetch, fmt::format("prefetch {}", name(what.prefetch)));
+  add(what.cold, "cold");
+  add(managed || what.owner_wait != plain.owner_wait,
+      fmt::format("owner wait {}", name(what.owner_wait)));
+  add(what.owner_lock != plain.owner_lock, fmt::format("owner lock {}", name(what.owner_lock)));
+  add(what.advise != plain.advise, fmt::format("advise {}", name(what.advise)));
+  add(what.threads != plain.threads, fmt::format("threads {}", name(what.threads)));
+  add(what.peer != plain.peer, fmt::format("peer {}", name(what.peer)));
+  return fmt::format("{}", fmt::join(phrases, ", "));
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.0f}%", 100 * share);
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F are control characters too, in two bytes.
+    const bool c1 =
+        byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (c1) ++i;
+    shown += byte < 0x20 || byte == 0x7F || c1 ? '?' : text[i];
+  }
+  return shown;
+}
+
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string wrapped(std::string_view text, std::size_t indent, std::string_view separator) {
+  std::string out;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const auto end = text.find(separator, text.find_first_not_of(' '));
+    const std::string_view piece = text.substr(0, end == text.npos ? end : end + separator.size());
+    text.remove_prefix(piece.size());
+    const std::size_t width = columns_of(piece.substr(0, piece.find_last_not_of(' ') + 1));
+    if (column > indent && column + width > text_width) {
+      out.erase(out.find_last_not_of(' ') + 1);
+      out += '\n' + std::string(indent, ' ');
+      column = indent;
+    }
+    out += piece;
+    column += columns_of(piece);
+  }
+  return out + '\n';
+}
+
+std::string table_text(std::vector<Column> columns) {
+  while (width_of(columns) > text_width) {
+    const auto last = std::ranges::find_if(columns.rbegin(), columns.rend(), &Column::optional);
+    if (last == columns.rend()) break;
+    columns.erase(std::next(last).base());
+  }
+  std::string out;
+  const auto add_row = [&](const auto& cell_of) {
+    std::string line = " ";
+    for (const Column& column : columns) {
+      const std::size_t width = width_of(column);
+      const std::string& cell = cell_of(column);
+      line += column.align == Column::Align::left ? fmt::format("{:<{}}  ", cell, width)
+                                                  : fmt::format("{:>{}}  ", cell, width);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + '\n';
+  };
+  add_row([](const Column& column) -> const std::string& { return column.header; });
+  for (std::size_t row = 0; row < columns.front().cells.size(); ++row)
+    add_row([&](const Column& column) -> const std::string& { return column.cells[row]; });
+  return out;
+}
+
+}  // namespace mgpu

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// What text and Markdown say in the same words: devices, cases, columns that line up. No colour.
+#pragma once
+
+#include "model/result.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mgpu {
+
+inline constexpr std::size_t text_width = 80;
+
+/// "1 sample", "2 samples"; "1 pass", "2 passes".
+std::string counted(std::uint64_t n, std::string_view noun);
+std::string counted(std::uint64_t n, std::string_view one, std::string_view many);
+
+/// "GPU" or "CPU device".
+std::string_view device_noun(BackendKind backend);
+
+/// "GPU-9a1e1234": enough of a UUID for --gpus.
+std::string short_uuid(std::string_view uuid);
+
+/// "00000000:17:00.0  GPU-9a1e1234  NVIDIA H200", or the name alone where a device has neither.
+std::string identity_of(const Device& device);
+
+/// "2 GPUs, 4 GB managed, prefetch none, owner wait none": what else is as by default is left out.
+std::string case_phrase(const Case& what, BackendKind backend);
+
+/// The median over the peak: "42%".
+std::string percent(double share);
+
+/// Text of a saved file with what could steer a terminal replaced.
+std::string printable(std::string_view text);
+
+/// Characters, not bytes.
+std::size_t columns_of(std::string_view text);
+
+/// Broken after separators to lines of at most `text_width`, `indent` spaces before the second and
+/// later ones; with its line feed.
+std::string wrapped(std::string_view text, std::size_t indent, std::string_view separator = " ");
+
+/// Columns of a table: `cells` has one text a row. Text goes left, numbers right.
+struct Column {
+  std::string header;
+  std::vector<std::string> cells;
+  enum class Align { right, left } align = Align::right;
+  bool optional = false;  ///< dropped, the last first, where the table is wider than `text_width`
+};
+
+/// Header and rows, each with one space before and its line feed; two spaces between columns.
+std::string table_text(std::vector<Column> columns);
+
+}  // namespace mgpu

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// One function a format, for the table in report.cpp. Internal to the room.
+#pragma once
+
+#include "report/report.hpp"
+
+#include <string>
+
+namespace mgpu {
+
+std::string render_text(const Report& report, const RenderOptions& options);
+std::string render_json(const Report& report, const RenderOptions& options);
+std::string render_json_lines(const Report& report, const RenderOptions& options);
+std::string render_csv(const Report& report, const RenderOptions& options);
+std::string render_markdown(const Report& report, const RenderOptions& options);
+
+/// The parts of the text of a topology and of a plan.
+std::string topology_text(const Report& report);
+std::string plan_text(const Report& report);
+
+}  // namespace mgpu

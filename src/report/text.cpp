@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "report/histogram.hpp"
+#include "report/phrases.hpp"
+#include "report/renderers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace mgpu {
+namespace {
+
+// The colours of BenchmarkTools.
+constexpr std::string_view min_style = "1;36", max_style = "35", median_style = "1;34",
+                           mean_style = "1;32", sd_style = "32", dim_style = "90",
+                           failure_style = "1;31";
+
+template <class E>
+std::string_view help_of(E value) {
+  return std::ranges::find(vocabulary<E>, value, &Word<E>::value)->help;
+}
+
+/// One case as text, a part at a time.
+class CaseText {
+ public:
+  CaseText(const Report& report, const CaseResult& result, const RenderOptions& options)
+      : machine_(report.machine), result_(result), options_(options) {}
+
+  std::string render() {
+    if (result_.samples == 0) {
+      out_ += wrapped(fmt::format("mgpu copy: {}, {}: {}", name(result_.outcome), phrase(),
+                                  printable(result_.reason)),
+                      1);
+      add_verification();
+      return out_;
+    }
+    out_ += wrapped(
+        fmt::format("mgpu copy: {}, {}",
+                    counted(static_cast<std::uint64_t>(result_.samples), "sample"), phrase()),
+        1, ", ");
+    result_.samples == 1 ? add_single() : add_statistics();
+    out_ += '\n';
+    add_devices();
+    add_verification();
+    if (result_.outcome == OutcomeKind::failed) add("failed: " + printable(result_.reason));
+    add_costs();
+    add_marks();
+    add("rates: copied is payload, moved is read + written; 1 GB is 1,000,000,000 bytes");
+    return out_;
+  }
+
+ private:
+  std::string phrase() const { return case_phrase(result_.what, machine_.backend); }
+
+  std::string paint(std::string_view text, std::string_view style) const {
+    return options_.color ? fmt::format("\x1b[{}m{}\x1b[0m", style, text) : std::string(text);
+  }
+
+  void add(std::string_view line) { out_ += wrapped(fmt::format(" {}", line), 3); }
+
+  std::string of_peak() const {
+    return result_.of_peak ? fmt::format(", {} of peak", percent(*result_.of_peak)) : "";
+  }
+
+  void add_single() {
+    const std::string time = format_time(result_.summary.median);
+    const std::string bar = paint("  ┊ ", dim_style);
+    out_ += fmt::format(" Single result which took {}{}moved: {}{}\n", paint(time, median_style),
+                        bar, format_rate(result_.rates.moved.median), of_peak());
+    out_ += fmt::format("{}{}copied: {}\n", std::string(26 + columns_of(time), ' '), bar,
+                        format_rate(result_.rates.copied.median));
+  }
+
+  void add_statistics() {
+    const Summary& s = result_.summary;
+    const std::string low = format_time(s.min), high = format_time(s.max),
+                      median = format_time(s.median);
+    const std::string mean = format_time(s.mean), sd = format_time(s.sd);
+    const std::size_t left = std::max({columns_of(low), columns_of(median), columns_of(mean)});
+    const std::size_t right = std::max(columns_of(high), columns_of(sd));
+    const auto cell = [&](const std::string& text, std::size_t width, std::string_view style) {
+      return paint(fmt::format("{:>{}}", text, width), style);
+    };
+    const auto dim = [&](std::string_view text) { return paint(text, dim_style); };
+    const Rate& moved = result_.rates.moved;
+
+    out_ += " Range" + dim(" (") + paint("min", min_style) + dim(" … ") + paint("max", max_style) +
+            dim("):  ") + cell(low, left, min_style) + dim(" … ") + cell(high, right, max_style) +
+            dim("  ┊ ") + "moved: " + format_rate(moved.max) + dim(" … ") + format_rate(moved.min) +
+            '\n';
+    out_ += " Time " + dim(" (") + paint("median", median_style) + dim("):     ") +
+            cell(median, left, median_style) + std::string(right + 5, ' ') + dim("┊ ") +
+            "moved: " + format_rate(moved.median) + of_peak() + '\n';
+    out_ += " Time " + dim(" (") + paint("mean", mean_style) + dim(" ± ") + paint("σ", sd_style) +
+            dim("):   ") + cell(mean, left, mean_style) + dim(" ± ") + cell(sd, right, sd_style) +
+            dim("  ┊ ") + "copied (median): " + format_rate(result_.rates.copied.median) + '\n';
+
+    if (result_.samples_ns.size() < 2) return;  // a file may have been stripped of them
+    const int width = static_cast<int>(42 + left + right);
+    out_ += '\n';
+    for (const std::string& line : histogram_lines(
+             make_histogram(result_.samples_ns, width, options_.histogram), width, options_.color))
+      out_ += line + '\n';
+  }
+
+  void add_devices() {
+    if (result_.per_device.empty()) return;
+    using enum Column::Align;
+    const std::string noun(device_noun(machine_.backend));
+    std::vector<Column> columns = {{noun, {}},
+                                   {"slices", {}},
+                                   {"bytes", {}},
+                                   {"device time", {}},
+                                   {"prefetch", {}, right, true},
+                                   {"launch", {}},
+                                   {"waits", {}, right, true},
+                                   {"rate", {}},
+                                   {"of peak", {}}};
+    const auto time = [](const std::optional<double>& ns) {
+      return ns ? format_time_short(*ns) : "-";
+    };
+    for (const DeviceResult& d : result_.per_device) {
+      const std::vector<std::string> cells = {std::to_string(d.index),
+                                              std::to_string(d.slices),
+                                              format_bytes(d.bytes),
+                                              time(d.device_ns),
+                                              time(d.prefetch_ns),
+                                              time(d.launch_ns),
+                                              time(d.wait_ns),
+                                              d.rate ? format_rate(*d.rate) : "-",
+                                              d.of_peak ? percent(*d.of_peak) : "-"};
+      for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
+    }
+    std::erase_if(columns, [](const Column& c) {
+      return std::ranges::all_of(c.cells, [](auto& cell) { return cell == "-"; });
+    });
+    out_ += table_text(std::move(columns));
+    for (const int ordinal : devices_named())
+      add(fmt::format("{} {}: {}", noun, ordinal,
+                      identity_of(machine_.devices[static_cast<std::size_t>(ordinal)])));
+  }
+
+  // Those that copy, then those that only hold an array. A file may name what its machine does not
+  // have.
+  std::vector<int> devices_named() const {
+    std::vector<int> ordinals;
+    const auto add_once = [&](int ordinal) {
+      const bool exists =
+          ordinal >= 0 && static_cast<std::size_t>(ordinal) < machine_.devices.size();
+      if (exists && std::ranges::find(ordinals, ordinal) == ordinals.end())
+        ordinals.push_back(ordinal);
+    };
+    for (const DeviceResult& device : result_.per_device) add_once(device.index);
+    for (const Place& place : {result_.what.from, result_.what.to})
+      if (place.kind == Place::Kind::device) add_once(place.device);
+    return ordinals;
+  }
+
+  void add_verification() {
+    const Verification& v = result_.verification;
+    if (v.mismatch) return add_mismatch(*v.mismatch);
+    const auto checked = static_cast<std::uint64_t>(v.passes_checked),
+               passes = static_cast<std::uint64_t>(v.passes);
+    if (result_.verified == true) {
+      const bool every =
+          std::ranges::find(result_.marks, Mark::verified_every) != result_.marks.end();
+      add(fmt::format("verified {} bytes in {} of {}{}", format_count(v.bytes),
+                      format_count(checked), counted(passes, "pass", "passes"),
+                      every          ? ", around every sample"
+                      : checked == 2 ? " (after warm-up, at the end)"
+                                     : ""));
+    } else if (result_.samples > 0) {
+      add(checked == 0 ? "not verified"
+                       : fmt::format("not verified to the end: {} of {} checked", checked,
+                                     counted(passes, "pass", "passes")));
+    }
+  }
+
+  void add_mismatch(const Mismatch& m) {
+    const std::string noun(device_noun(machine_.backend));
+    out_ += ' ' + paint("VERIFICATION FAILED", failure_style) +
+            fmt::format(": {}: {}\n", name(m.kind), help_of(m.kind));
+    add(fmt::format("  first wrong byte at offset {} (0x{:x}) of the array, in slice {}:",
+                    format_count(m.offset), m.offset, m.slice));
+    add(fmt::format("  expected 0x{:02x}, got 0x{:02x}; {} wrong in all, written by {} {}",
+                    m.expected, m.got, m.count == 1 ? "1 byte" : format_count(m.count) + " bytes",
+                    noun, m.device));
+    add(fmt::format("  hint: {}", hint(m.kind)));
+  }
+
+  static std::string_view hint(MismatchKind kind) {
+    switch (kind) {
+      case MismatchKind::never_written:
+        return "the copy never reached these bytes; look for errors (Xid) in the kernel's log, try "
+               "--engine memcpy";
+      case MismatchKind::zeroed:
+        return "with an IOMMU or ACS active, copies between GPUs can arrive as zeros; look for "
+               "IO_PAGE_FAULT in the kernel's log";
+      case MismatchKind::stale:
+        return "this pass did not reach these bytes, an earlier one did; --verify every finds the "
+               "first such pass";
+      case MismatchKind::corrupt:
+        return "bits changed on the way; look for memory (ECC) and NVLink errors in the kernel's "
+               "log";
+    }
+    return "";
+  }
+
+  void add_costs() {
+    if (result_.overlap)
+      add(fmt::format("overlap: {:.2f} devices at work at a time{}", *result_.overlap,
+                      result_.event_median_ns ? fmt::format(" (with events: median {})",
+                                                            format_time(*result_.event_median_ns))
+                                              : ""));
+    if (result_.what.owner_wait != OwnerWait::none && result_.owner_wait_idle)
+      add("owner wait: changes nothing here, the slices share no array");
+    if (!result_.settle_ns.empty())
+      add(fmt::format("settle: the first pass took {}", format_time(result_.settle_ns.front())));
+    if (result_.harness_ns)
+      add(fmt::format("harness: the same steps without their bytes take {}",
+                      format_time(*result_.harness_ns)));
+    if (result_.run_queue_delay_ns)
+      add(fmt::format("run queue: threads waited {} for a CPU during the samples",
+                      format_time(*result_.run_queue_delay_ns)));
+  }
+
+  void add_marks() {
+    for (const Mark mark : result_.marks)
+      add(fmt::format("mark {}: {}", name(mark), help_of(mark)));
+  }
+
+  const Machine& machine_;
+  const CaseResult& result_;
+  const RenderOptions& options_;
+  std::string out_;
+};
+
+std::string ending(const Report& report) {
+  const bool told = std::ranges::any_of(
+      report.cases, [](const CaseResult& r) { return r.outcome == OutcomeKind::failed; });
+  std::string out;
+  if (report.error && !told) out += wrapped("error: " + printable(report.error->message), 1);
+  if (!report.complete) {
+    const std::string_view signal = report.exit_code == 130   ? " by SIGINT"
+                                    : report.exit_code == 143 ? " by SIGTERM"
+                                    : report.exit_code == 129 ? " by SIGHUP"
+                                                              : "";
+    out += fmt::format("interrupted{}: this is what was finished until then\n", signal);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string render_text(const Report& report, const RenderOptions& options) {
+  std::string out;
+  switch (report.kind) {
+    case ReportKind::topology:
+      out = topology_text(report);
+      break;
+    case ReportKind::plan:
+      out = plan_text(report);
+      break;
+    case ReportKind::trials:
+      for (const CaseResult& result : report.cases)
+        out += (out.empty() ? "" : "\n") + CaseText(report, result, options).render();
+      break;
+  }
+  return out + ending(report);
+}
+
+}  // namespace mgpu

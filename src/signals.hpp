@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// SIGINT, SIGTERM and SIGHUP as an orderly end. Handlers do nothing: the signals are blocked and read by a thread of their own.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace mgpu {
+
+/// To be made before any other thread starts, since these inherit what is blocked. SIGINT is taken even where it was inherited as
+/// ignored (a background job of a script); an ignored SIGHUP stays ignored (nohup).
+class Signals {
+ public:
+  /// `first` is called with the number of the first signal, on the signals' thread. A second signal ends the process at once, and
+  /// so does a process that is still there two seconds after the first.
+  explicit Signals(std::function<void(int)> first);
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  int received() const { return received_; }  ///< 0: none
+
+ private:
+  void watch();
+
+  std::function<void(int)> first_;
+  std::atomic<int> received_{0};
+  int signal_fd_ = -1, quit_fd_ = -1;
+  std::thread thread_;
+};
+
+/// Ends the process by the signal, as if it had never been handled.
+[[noreturn]] void die_of(int signal);
+
+}  // namespace mgpu

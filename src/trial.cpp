@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "trial.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "measure.hpp"
+#include "model/schedule.hpp"
+
+namespace mgpu {
+namespace {
+
+constexpr std::int64_t max_event_samples = 100;
+constexpr double event_share = 0.1;          // of --seconds, for the second set
+constexpr std::int64_t harness_samples = 50;
+constexpr double harness_seconds = 0.02;
+constexpr Bytes harness_bytes = 4096;
+constexpr double harness_bound = 10;         // a median below this many harness costs is marked
+constexpr std::uint64_t keys = (1u << 20) - 2;
+
+MismatchKind classify(const Check& found, Pattern expected, std::uint64_t offset, std::uint64_t previous_key) {
+  const auto holds = [&](Pattern pattern) {
+    const Bytes seen = std::min<Bytes>(found.got.size(), found.bad);
+    for (Bytes i = 0; i < seen; ++i)
+      if (found.got[i] != pattern_byte(pattern, offset + i)) return false;
+    return true;
+  };
+  if (std::ranges::all_of(found.got, [](unsigned char byte) { return byte == 0; })) return MismatchKind::zeroed;
+  if (holds({expected.key, true})) return MismatchKind::never_written;
+  if (previous_key != expected.key && holds({previous_key, false})) return MismatchKind::stale;
+  return MismatchKind::corrupt;
+}
+
+// A crew that position() can be asked about for as long as it lives.
+class VisibleCrew : public Crew {
+ public:
+  VisibleCrew(std::atomic<const Crew*>& slot, Backend& backend, const Case& what, const Schedule& schedule,
+              std::span<const std::unique_ptr<Buffer>> buffers)
+      : Crew(backend, what, schedule, buffers), slot_(slot) {
+    slot_ = this;
+  }
+  ~VisibleCrew() { slot_ = nullptr; }
+  VisibleCrew(const VisibleCrew&) = delete;
+  VisibleCrew& operator=(const VisibleCrew&) = delete;
+
+ private:
+  std::atomic<const Crew*>& slot_;
+};
+
+}  // namespace
+
+Trial::Trial(const PlannedCase& planned, const Machine& machine, const Sampling& sampling, Backend& backend, Watchdog& dog)
+    : what_(planned.what),
+      machine_(machine),
+      sampling_(sampling),
+      backend_(backend),
+      dog_(dog),
+      schedule_(make_schedule(what_)),
+      phases_(schedule_) {
+  result_.key = case_key(what_, machine_);
+  result_.what = what_;
+  result_.marks = planned.marks;
+  for (const Lane& lane : schedule_.lanes) result_.verification.bytes += lane.destination.bytes;
+}
+
+void Trial::run(std::stop_token stop, const std::function<void(const std::string&)>& note,
+                const std::function<void(const char*, double)>& progress) {
+  progress("allocating", 0);
+  allocate(note);
+  {
+    VisibleCrew crew(crew_, backend_, what_, schedule_, buffers_);
+    progress("placing", 0);
+    const Nanos start = backend_.now();
+    place();
+    guarded(dog_, "placing the slices", [&] { crew.setup(); });
+    result_.settle_ns.push_back(static_cast<double>(backend_.now() - start));
+    progress("warming up", 0);
+    for (int i = 0; i < sampling_.warmup && !stop.stop_requested(); ++i)
+      result_.settle_ns.push_back(static_cast<double>(pass(crew, false).wall));
+    if (sampling_.warmup > 0 && sampling_.verify != Verify::none && !stop.stop_requested()) check();
+    sample(crew, stop, progress);
+    if (!stop.stop_requested()) event_samples(crew, stop);
+    if (sampling_.verify == Verify::ends && !stop.stop_requested()) {
+      progress("checking", 1);
+      fill_destinations();
+      pass(crew, false);
+      check();
+    }
+    if (sampling_.verify != Verify::none && !stop.stop_requested()) result_.verified = true;
+  }
+  if (!stop.stop_requested()) measure_harness(stop);
+}
+
+CaseResult Trial::result() const {
+  CaseResult result = result_;
+  result.samples = samples_.count();
+  if (result.samples == 0) return result;
+  result.samples_ns = samples_.stored();
+  result.summary = samples_.summary();
+  if (samples_.thinned()) result.marks.push_back(Mark::thinned);
+  if (result.harness_ns && result.summary.median < harness_bound * *result.harness_ns)
+    result.marks.push_back(Mark::harness_bound);
+  phases_.summarize(result, what_, machine_);
+  return result;
+}
+
+std::string Trial::position() const {
+  const Crew* crew = crew_;
+  return crew ? crew->position() : std::string{};
+}
+
+void Trial::allocate(const std::function<void(const std::string&)>& note) {
+  for (const auto& [device, peer] : schedule_.peers) {
+    try {
+      guarded(dog_, "enabling peer access", [&] { backend_.connect(device, peer); });
+    } catch (const Error& error) {
+      if (what_.engine == Engine::kernel || error.kind != ErrorKind::unavailable) throw;
+      note(error.what());
+    }
+  }
+  check_memory(what_, machine_, [&](int device) { return backend_.free_memory(device); }, sampling_.oversubscribe);
+  for (const BufferSpec& spec : schedule_.buffers)
+    guarded(dog_, "allocating", [&] { buffers_.push_back(backend_.allocate(spec)); });
+}
+
+// Whoever touches managed memory first has it: each side's place, not the device that copies.
+void Trial::place() {
+  for (const Lane& lane : schedule_.lanes) {
+    guarded(dog_, "first touch", [&] {
+      backend_.fill(lane.source_device, part(lane.source), {key_, false}, lane.base);
+      backend_.fill(lane.destination_device, part(lane.destination), {key_, true}, lane.base);
+    });
+  }
+}
+
+// A check or a fill runs where the bytes must have arrived; managed pages are touched by the device that copies, so that they stay
+// with it.
+int Trial::toucher(const Range& range, int executing, int home) const {
+  const bool managed = schedule_.buffers[static_cast<std::size_t>(range.buffer)].kind == MemoryKind::managed;
+  return managed ? executing : home;
+}
+
+void Trial::fill_sources() {
+  for (const Lane& lane : schedule_.lanes)
+    guarded(dog_, "filling", [&] {
+      backend_.fill(toucher(lane.source, lane.device, lane.source_device), part(lane.source), {key_, false}, lane.base);
+    });
+}
+
+void Trial::fill_destinations() {
+  for (const Lane& lane : schedule_.lanes)
+    guarded(dog_, "filling", [&] {
+      backend_.fill(toucher(lane.destination, lane.device, lane.destination_device), part(lane.destination), {key_, true},
+                    lane.base);
+    });
+}
+
+void Trial::check() {
+  ++result_.verification.passes_checked;
+  for (const Lane& lane : schedule_.lanes) {
+    const Check found = guarded(dog_, "checking", [&] {
+      return backend_.check(toucher(lane.destination, lane.device, lane.destination_device), part(lane.destination), {key_, false},
+                            lane.base);
+    });
+    if (found.bad == 0) continue;
+    const Bytes offset = lane.base + found.first;
+    const Mismatch mismatch{classify(found, {key_, false}, offset, previous_key_), offset,
+                            pattern_byte({key_, false}, offset), found.got[0], found.bad, lane.device, lane.slice};
+    result_.verified = false;
+    result_.verification.mismatch = mismatch;
+    throw Error(ErrorKind::verification,
+                fmt::format("wrong data: {} bytes of slice {}, written by device {}, first at offset {}: expected 0x{:02x}, got "
+                            "0x{:02x} ({}){}",
+                            mismatch.count, mismatch.slice, mismatch.device, mismatch.offset, mismatch.expected, mismatch.got,
+                            name(mismatch.kind), schedule_.peers.empty() ? "" : "; check IOMMU and ACS settings of the peer link"),
+                lane.device);
+  }
+}
+
+PassResult Trial::pass(Crew& crew, bool marks) {
+  const PassResult result = guarded(dog_, "a pass", [&] { return crew.pass(marks); });
+  ++result_.verification.passes;
+  return result;
+}
+
+void Trial::sample(Crew& crew, const std::stop_token& stop,
+                   const std::function<void(const char*, double)>& progress) {
+  const auto waited = backend_.run_queue_delay();
+  const Nanos start = backend_.now();
+  const auto limit = static_cast<Nanos>(sampling_.seconds * 1e9);
+  Nanos told = start;
+  while (!stop.stop_requested()) {
+    if (sampling_.verify == Verify::every) {
+      previous_key_ = key_;
+      key_ = key_ % keys + 1;
+      fill_sources();
+    }
+    const PassResult one = pass(crew, false);
+    samples_.add(static_cast<double>(one.wall) / what_.batch);
+    phases_.add(crew.records(), one, what_.batch);
+    if (sampling_.verify == Verify::every) check();
+    const Nanos now = backend_.now();
+    if (samples_.count() >= sampling_.samples || now - start >= limit) break;
+    if (now - told > 100'000'000) {
+      told = now;
+      progress("sampling", std::max(static_cast<double>(now - start) / static_cast<double>(limit),
+                                    static_cast<double>(samples_.count()) / static_cast<double>(sampling_.samples)));
+    }
+  }
+  const auto waited_after = backend_.run_queue_delay();
+  if (waited && waited_after) result_.run_queue_delay_ns = static_cast<double>(*waited_after - *waited);
+}
+
+void Trial::event_samples(Crew& crew, const std::stop_token& stop) {
+  const Nanos start = backend_.now();
+  const auto limit = static_cast<Nanos>(sampling_.seconds * 1e9 * event_share);
+  for (std::int64_t i = 0; i < std::min(max_event_samples, sampling_.samples) && !stop.stop_requested(); ++i) {
+    const PassResult one = pass(crew, true);
+    phases_.add_marked(crew.records(), one, what_.batch);
+    if (backend_.now() - start >= limit) break;
+  }
+}
+
+void Trial::measure_harness(const std::stop_token& stop) {
+  const Schedule tiny = truncated(schedule_, harness_bytes);
+  VisibleCrew crew(crew_, backend_, what_, tiny, buffers_);
+  std::vector<double> samples;
+  const Nanos start = backend_.now();
+  for (std::int64_t i = 0; i < harness_samples && !stop.stop_requested(); ++i) {
+    const PassResult one = guarded(dog_, "a pass of the harness", [&] { return crew.pass(false); });
+    if (i > 0) samples.push_back(static_cast<double>(one.wall) / what_.batch);  // the first one warms up
+    if (static_cast<double>(backend_.now() - start) > harness_seconds * 1e9) break;
+  }
+  if (!samples.empty()) result_.harness_ns = median(std::move(samples));
+}
+
+Part Trial::part(const Range& range) const {
+  return {buffers_[static_cast<std::size_t>(range.buffer)].get(), range.offset, range.bytes};
+}
+
+}  // namespace mgpu

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// One case from allocation to the last check: the passes, in their order.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "crew.hpp"
+#include "model/plan.hpp"
+#include "model/result.hpp"
+#include "phases.hpp"
+#include "watchdog.hpp"
+
+namespace mgpu {
+
+class Trial {
+ public:
+  Trial(const PlannedCase& planned, const Machine& machine, const Sampling& sampling, Backend& backend, Watchdog& dog);
+
+  /// Places, warms up, samples, and checks; blocking, to the end or until `stop` is requested. `progress(phase, share)` is told
+  /// outside the samples, `note` of what could not be had but is not needed. Throws Error; what was found so far stays.
+  void run(std::stop_token stop, const std::function<void(const std::string&)>& note,
+           const std::function<void(const char*, double)>& progress);
+
+  /// What is known so far, summarized. While the trial's thread is at rest or blocked.
+  CaseResult result() const;
+  std::int64_t samples() const { return samples_.count(); }
+
+  /// What the lanes of the running pass are doing, empty between crews. From any thread.
+  std::string position() const;
+
+ private:
+  void allocate(const std::function<void(const std::string&)>& note);
+  void place();
+  void fill_sources();
+  void fill_destinations();
+  void check();
+  PassResult pass(Crew& crew, bool marks);
+  void sample(Crew& crew, const std::stop_token& stop, const std::function<void(const char*, double)>& progress);
+  void event_samples(Crew& crew, const std::stop_token& stop);
+  void measure_harness(const std::stop_token& stop);
+  int toucher(const Range& range, int executing, int home) const;
+  Part part(const Range& range) const;
+
+  const Case what_;
+  const Machine& machine_;
+  const Sampling& sampling_;
+  Backend& backend_;
+  Watchdog& dog_;
+  const Schedule schedule_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+  std::uint64_t key_ = 1, previous_key_ = 1;  // of the pattern in the source, and of the one before it
+  SampleSeries samples_;
+  Phases phases_;
+  CaseResult result_;
+  std::atomic<const Crew*> crew_{nullptr};
+};
+
+}  // namespace mgpu

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+#include "cli.hpp"
+
+#include "model/error.hpp"
+#include "version.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+using namespace mgpu;
+
+namespace {
+
+using Args = std::vector<std::string>;
+
+/// At blanks; '' is an empty argument.
+Args split(const std::string& line) {
+  Args args;
+  std::istringstream in(line);
+  for (std::string word; in >> word;) args.push_back(word == "''" ? "" : word);
+  return args;
+}
+
+Request request(const Args& args) {
+  return std::get<Request>(parse_request(args));
+}
+Request request(const std::string& line) {
+  return request(split(line));
+}
+CaseSpec copy_case(const std::string& options) {
+  return request("copy " + options).cases.at(0);
+}
+std::string immediate(const std::string& line) {
+  return std::get<Immediate>(parse_request(split(line))).text;
+}
+
+/// The message of a usage error; nothing where the line is accepted or another error comes.
+std::optional<std::string> refusal(const Args& args) {
+  try {
+    parse_request(args);
+  } catch (const Error& error) {
+    if (error.kind == ErrorKind::usage) return error.what();
+  }
+  return std::nullopt;
+}
+std::optional<std::string> refusal(const std::string& line) {
+  return refusal(split(line));
+}
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("copy without options is one case with the defaults", "[cli]") {
+  const Request r = request("copy");
+  CHECK(r.command == Command::copy);
+  CHECK(r.backend == BackendKind::cuda);
+  CHECK_FALSE(r.host_devices);
+  REQUIRE(r.cases.size() == 1);
+  const CaseSpec& spec = r.cases[0];
+  CHECK(spec.gpus.empty());
+  CHECK_FALSE(spec.size);
+  CHECK(spec.memory == MemoryKind::device);
+  CHECK_FALSE(spec.home);
+  CHECK_FALSE(spec.split);
+  CHECK_FALSE(spec.align);
+  CHECK_FALSE(spec.prefetch);
+  CHECK(spec.access == 16);
+  CHECK(r.sampling.samples == 10000);
+  CHECK(r.sampling.seconds == 5);
+  CHECK(r.sampling.warmup == 2);
+  CHECK(r.sampling.timeout == 120);
+  CHECK(r.sampling.verify == Verify::ends);
+  CHECK(r.format == Format::text);
+  CHECK(r.outputs.empty());
+}
+
+TEST_CASE("every option of copy reaches its field", "[cli]") {
+  CHECK(request("copy --backend host").backend == BackendKind::host);
+  CHECK(request("copy --backend host --host-devices 3").host_devices == 3);
+  CHECK(copy_case("--gpus 1,0").gpus == parse_gpus("1,0", "--gpus"));
+  CHECK(copy_case("--size 64MiB/gpu").size == Size{64u << 20, true});
+  CHECK(copy_case("--memory managed").memory == MemoryKind::managed);
+  CHECK(copy_case("--unified").memory == MemoryKind::managed);
+  CHECK(copy_case("--home 0").home == parse_place("0", "--home"));
+  CHECK(copy_case("--home local").home == PlaceSpec{});
+  CHECK(copy_case("--split 65536").split == 65536);
+  CHECK(copy_case("--align 4B").align == Bytes{4});
+  CHECK(copy_case("--engine memcpy").engine == Engine::memcpy);
+  CHECK(copy_case("--access 4").access == 4);
+  CHECK(copy_case("--batch 7").batch == 7);
+  CHECK(copy_case("--unified --prefetch array").prefetch == Prefetch::array);
+  CHECK(copy_case("--no-prefetch").prefetch == Prefetch::none);
+  CHECK(copy_case("--owner-wait host").owner_wait == OwnerWait::host);
+  CHECK(copy_case("--threads task").threads == Threads::task);
+  CHECK(request("copy --samples 12").sampling.samples == 12);
+  CHECK(request("copy --seconds 0.25").sampling.seconds == 0.25);
+  CHECK(request("copy --warmup 0").sampling.warmup == 0);
+  CHECK(request("copy --timeout 0").sampling.timeout == 0);
+  CHECK(request("copy --verify every").sampling.verify == Verify::every);
+  CHECK(request("copy --no-verify").sampling.verify == Verify::none);
+  CHECK(request("copy --oversubscribe").sampling.oversubscribe);
+  CHECK(request("copy --dry-run -o plan.json").dry_run);
+  CHECK(request("copy --histogram log").histogram == HistogramScale::log);
+  CHECK(request("copy --format csv").format == Format::csv);
+  CHECK(request("copy --json").format == Format::json);
+  CHECK(request("copy --append").append);
+  CHECK(request("copy --force").force);
+  CHECK(request("copy --color never").color == Color::never);
+  CHECK(request("copy -q").quiet);
+  CHECK(request("copy --quiet").quiet);
+}
+
+TEST_CASE("a value may be attached or stand alone, and may hold blanks", "[cli]") {
+  CHECK(copy_case("--size=4GB").size == Size{4'000'000'000, false});
+  CHECK(copy_case("--size 4GB").size == Size{4'000'000'000, false});
+  CHECK(request(Args{"copy", "--size", "64 MiB/gpu"}).cases.at(0).size == Size{64u << 20, true});
+  CHECK(request("copy -oa.json").outputs.at(0).path == "a.json");
+  CHECK(request("copy -qo a.json").outputs.at(0).path == "a.json");
+}
+
+TEST_CASE("the request keeps the command line as it was given", "[cli]") {
+  CHECK(request("copy --size=4GB -q").argv == Args{"mgpu", "copy", "--size=4GB", "-q"});
+  CHECK(request("copy").argv == Args{"mgpu", "copy"});
+}
+
+TEST_CASE("an option takes one value each time, never the words behind it", "[cli]") {
+  const Request r = request("show -o a.json b.json -o c.csv d.json");
+  CHECK(r.files == std::vector<std::string>{"b.json", "d.json"});
+  REQUIRE(r.outputs.size() == 2);
+  CHECK(r.outputs[0].path == "a.json");
+  CHECK(r.outputs[1].path == "c.csv");
+}
+
+TEST_CASE("file names are taken as they are", "[cli]") {
+  CHECK(request("show [a] [b,c] -").files == Args{"[a]", "[b,c]", "-"});
+  CHECK(request("show a -- -b --json --").files == Args{"a", "-b", "--json", "--"});
+  CHECK(request("show topo").files == Args{"topo"});
+  CHECK(request(Args{"show", "a b"}).files == Args{"a b"});
+}
+
+TEST_CASE("an output says its format by extension or prefix", "[cli]") {
+  const auto [text, format, path] = GENERATE(table<std::string, Format, std::string>({
+      {"a.txt", Format::text, "a.txt"},
+      {"a.json", Format::json, "a.json"},
+      {"a.jsonl", Format::jsonl, "a.jsonl"},
+      {"a.csv", Format::csv, "a.csv"},
+      {"a.md", Format::markdown, "a.md"},
+      {"b.csv/a.json", Format::json, "b.csv/a.json"},
+      {"json:/dev/fd/3", Format::json, "/dev/fd/3"},
+      {"text:a.json", Format::text, "a.json"},
+      {"markdown:a", Format::markdown, "a"},
+      {"md:a.csv", Format::csv, "md:a.csv"},
+  }));
+  const Request r = request(Args{"copy", "--output", text});
+  REQUIRE(r.outputs.size() == 1);
+  CHECK(r.outputs[0].format == format);
+  CHECK(r.outputs[0].path == path);
+}
+
+TEST_CASE("an output without a known format is refused with the extensions that are", "[cli]") {
+  const std::string text =
+      GENERATE("a", "a.foo", ".json", "a.json/b", "-", "''", "foo:bar", "a.JSON");
+  const auto message = refusal("copy -o " + text);
+  REQUIRE(message);
+  CHECK(holds(*message, "--output"));
+  CHECK(holds(*message, ".txt .json .jsonl .csv .md"));
+}
+
+TEST_CASE("wrong values are refused by the option's name", "[cli]") {
+  const auto [option, value] = GENERATE(table<std::string, std::string>({
+      {"--size", "0"},      {"--size", "-1"},      {"--size", "4XB"},
+      {"--size", "4G"},     {"--size", "nan"},     {"--size", "-nan"},
+      {"--size", "''"},     {"--size", "-x"},      {"--gpus", "0,,1"},
+      {"--gpus", "0,0"},    {"--gpus", "1-0"},     {"--gpus", "''"},
+      {"--gpus", "-1"},     {"--home", "0,1"},     {"--home", "''"},
+      {"--split", "0"},     {"--split", "65537"},  {"--split", "1.5"},
+      {"--align", "0"},     {"--align", "4B/gpu"}, {"--access", "5"},
+      {"--access", "04"},   {"--batch", "0"},      {"--samples", "0"},
+      {"--samples", "-5"},  {"--seconds", "nan"},  {"--seconds", "0"},
+      {"--seconds", "inf"}, {"--warmup", "-1"},    {"--timeout", "-1"},
+      {"--timeout", "nan"}, {"--engine", "''"},    {"--memory", "x"},
+      {"--prefetch", "x"},  {"--owner-wait", "x"}, {"--threads", "x"},
+      {"--verify", "x"},    {"--histogram", "x"},  {"--format", "x"},
+      {"--color", "x"},     {"--backend", "x"},    {"--engine", "kernel,memcpy"},
+  }));
+  const auto apart = refusal("copy " + option + " " + value);
+  INFO(option << " " << value);
+  REQUIRE(apart);
+  CHECK(holds(*apart, option));
+  const auto attached = refusal("copy " + option + "=" + (value == "''" ? "" : value));
+  CHECK(attached == apart);
+}
+
+TEST_CASE("--host-devices takes 1 to 1024", "[cli]") {
+  CHECK(request("copy --backend host --host-devices 1024").host_devices == 1024);
+  CHECK(refusal("copy --backend host --host-devices 1025"));
+  CHECK(refusal("copy --backend host --host-devices 0"));
+}
+
+TEST_CASE("an unknown word is answered by the words there are and the nearest", "[cli]") {
+  const auto message = refusal("copy --engine kernl");
+  REQUIRE(message);
+  CHECK(holds(*message, "--engine 'kernl' is none of kernel, memcpy"));
+  CHECK(holds(*message, "did you mean 'kernel'?"));
+  CHECK_FALSE(holds(refusal("copy --engine quantum").value_or(""), "did you mean"));
+  CHECK_FALSE(holds(refusal("copy --access 5").value_or(""), "did you mean"));
+}
+
+TEST_CASE("an unknown option or command names the one that was probably meant", "[cli]") {
+  CHECK(holds(refusal("copy --sizee 4GB").value_or(""), "'--sizee'"));
+  CHECK(holds(refusal("copy --sizee 4GB").value_or(""), "did you mean '--size'?"));
+  CHECK(holds(refusal("copy --sizee=4GB").value_or(""), "did you mean '--size'?"));
+  CHECK(holds(refusal("copy -json").value_or(""), "did you mean '--json'?"));
+  CHECK(holds(refusal("copy -x").value_or(""), "mgpu copy --help"));
+  CHECK(holds(refusal("topo --gpus 0").value_or(""), "unknown option '--gpus' of mgpu topo"));
+  CHECK(holds(refusal("cpoy").value_or(""), "did you mean 'copy'?"));
+  CHECK(holds(refusal("frobnicate").value_or(""), "copy, topo, show"));
+  CHECK(holds(refusal("help cpoy").value_or(""), "did you mean 'copy'?"));
+  CHECK(holds(refusal("--backend host copy").value_or(""), "'--backend'"));
+}
+
+TEST_CASE("an option that lacks its value is named", "[cli]") {
+  const std::string line = GENERATE("copy --size", "copy --size --gpus 0", "copy --size --gpus=0",
+                                    "copy --size -- 4GB", "copy --size -q");
+  CHECK(holds(refusal(line).value_or(""), "--size needs a value"));
+}
+
+TEST_CASE("a flag takes no value", "[cli]") {
+  CHECK(holds(refusal("copy --json=true").value_or(""), "--json takes no value"));
+  CHECK(holds(refusal("copy --unified=").value_or(""), "--unified takes no value"));
+}
+
+TEST_CASE("an option is given once, but for outputs and flags", "[cli]") {
+  for (const std::string option : {"--gpus 0", "--size 4", "--engine kernel", "--samples 5"}) {
+    INFO(option);
+    const auto message = refusal("copy " + option + " " + option);
+    REQUIRE(message);
+    CHECK(holds(*message, option.substr(0, option.find(' ')) + " is given 2 times"));
+  }
+  CHECK(request("copy -q -q --json --json").quiet);
+  CHECK(request("copy -o a.json -o a.csv -o a.md").outputs.size() == 3);
+}
+
+TEST_CASE("options that contradict each other are refused", "[cli]") {
+  const std::string line = GENERATE(
+      "--memory device --unified", "--prefetch array", "--memory device --prefetch array",
+      "--prefetch once", "--unified --prefetch slice --no-prefetch", "--verify ends --no-verify",
+      "--format csv --json", "--json --format text", "--host-devices 2",
+      "--backend cuda --host-devices 2", "--append --force", "-o a.json -o a.json",
+      "-o a.json -o ./a.json", "-o a.json -o csv:b/../a.json", "a.json");
+  INFO(line);
+  CHECK(refusal("copy " + line));
+}
+
+TEST_CASE("options that say the same twice are accepted", "[cli]") {
+  const std::string line = GENERATE(
+      "--memory managed --unified", "--prefetch none --no-prefetch", "--verify none --no-verify",
+      "--format json --json", "--memory device --prefetch none", "--memory device --no-prefetch");
+  INFO(line);
+  CHECK_FALSE(refusal("copy " + line));
+}
+
+TEST_CASE("show wants files, each input read once and none overwritten", "[cli]") {
+  CHECK(holds(refusal("show").value_or(""), "FILE"));
+  CHECK(holds(refusal("show - -").value_or(""), "stdin"));
+  CHECK(holds(refusal("show a.json -o ./a.json").value_or(""), "input"));
+  CHECK(request("show a.json a.json").files.size() == 2);
+  CHECK(request("show a.json --histogram log -o b.md").histogram == HistogramScale::log);
+  CHECK(request("show a.json").cases.empty());
+}
+
+TEST_CASE("topo takes a backend and outputs", "[cli]") {
+  const Request r = request("topo --backend host --host-devices 2 --json -o t.md");
+  CHECK(r.command == Command::topo);
+  CHECK(r.host_devices == 2);
+  CHECK(r.format == Format::json);
+  CHECK(r.outputs.size() == 1);
+  CHECK(r.cases.empty());
+}
+
+TEST_CASE("help is asked for in many ways and wins over what is wrong beside it", "[cli]") {
+  const std::string copy_help = immediate("copy --help");
+  CHECK(holds(copy_help, "--owner-wait none|host|event"));
+  CHECK(holds(copy_help, "mgpu copy --"));
+  CHECK(immediate("copy -h") == copy_help);
+  CHECK(immediate("help copy") == copy_help);
+  CHECK(immediate("copy --size 4G --frob x --help") == copy_help);
+  CHECK(immediate("help") == immediate("--help"));
+  CHECK(immediate("-h") == immediate("--help"));
+  CHECK(holds(immediate("--help"), "topo"));
+  CHECK(immediate("show --help") != immediate("topo --help"));
+}
+
+TEST_CASE("mgpu alone is a usage error that says what can be done", "[cli]") {
+  CHECK(refusal(Args{}) == immediate("--help"));
+}
+
+TEST_CASE("help shows every option and every word within 80 columns", "[cli]") {
+  for (const CommandInfo& command : option_tree()) {
+    const std::string help = immediate(command.name + " --help");
+    for (const OptionInfo& option : command.options) {
+      for (const std::string& one : option.names) CHECK(holds(help, one));
+      for (const std::string& word : option.words) CHECK(holds(help, word));
+    }
+    std::istringstream in(help);
+    for (std::string line; std::getline(in, line);) {
+      INFO(line);
+      CHECK(line.size() <= 80);
+    }
+  }
+}
+
+TEST_CASE("the version comes with the features built in", "[cli]") {
+  const std::string text = immediate("--version");
+  CHECK(text == "mgpu " + std::string(version) +
+                    (has_cuda ? "\nfeatures: cuda hwloc\n" : "\nfeatures: hwloc\n"));
+  CHECK(immediate("-V") == text);
+  CHECK(immediate("copy --version") == text);
+}
+
+TEST_CASE("the option tree holds each command with names, words and kinds", "[cli]") {
+  const auto tree = option_tree();
+  REQUIRE(tree.size() == vocabulary<Command>.size() + 1);
+  CHECK(tree[0].name.empty());
+  CHECK(tree[0].options.size() == 2);
+  const auto copy = std::ranges::find(tree, "copy", &CommandInfo::name);
+  REQUIRE(copy != tree.end());
+  const auto named = [&](const std::string& name) {
+    return *std::ranges::find_if(copy->options, [&](const OptionInfo& option) {
+      return std::ranges::find(option.names, name) != option.names.end();
+    });
+  };
+  CHECK(named("-o").names == Args{"-o", "--output"});
+  CHECK(named("-o").takes_value);
+  CHECK(named("--engine").words == Args{"kernel", "memcpy"});
+  CHECK(named("--access").words == Args{"4", "8", "16"});
+  CHECK_FALSE(named("--unified").takes_value);
+  CHECK(named("--unified").words.empty());
+}

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: MIT
+// Man pages, completions and README say what the program does: a word missing there, or one too
+// many, fails here.
+#include "cli.hpp"
+#include "model/error.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <span>
+#include <sstream>
+#include <string>
+#include <sys/wait.h>
+#include <utility>
+#include <vector>
+
+using namespace mgpu;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::set<std::string>;
+
+const fs::path root = MGPU_SOURCE_DIR;
+
+/// Empty where there is no such file.
+std::string read(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+Words set_of(const std::vector<std::string>& words) {
+  return {words.begin(), words.end()};
+}
+
+/// Every match of the first group.
+Words all_matches(const std::string& text, const std::regex& pattern) {
+  Words found;
+  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at)
+    found.insert((*at)[1]);
+  return found;
+}
+
+const std::regex long_option{R"((?:^|[^-\w])(--[a-z][a-z-]*[a-z]))"};
+
+Words names_of(const CommandInfo& command) {
+  Words names;
+  for (const OptionInfo& option : command.options)
+    names.insert(option.names.begin(), option.names.end());
+  return names;
+}
+
+Words all_names() {
+  Words names;
+  for (const CommandInfo& command : option_tree()) names.merge(names_of(command));
+  return names;
+}
+
+std::vector<CommandInfo> commands() {
+  auto tree = option_tree();
+  tree.erase(tree.begin());
+  return tree;
+}
+
+/// What a shell prints, and its exit status.
+std::pair<std::string, int> shell(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe);
+  std::string out;
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) out += static_cast<char>(c);
+  const int status = pclose(pipe);
+  return {out, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+}
+
+bool installed(const std::string& program) {
+  return shell("command -v " + program + " 2>&1").second == 0;
+}
+
+/// A man page with its escapes undone: "\-" is "-".
+std::string man_page(const std::string& command) {
+  const std::string text =
+      read(root / "man" / (command.empty() ? "mgpu.1" : "mgpu-" + command + ".1"));
+  return std::regex_replace(text, std::regex(R"(\\-)"), "-");
+}
+
+std::string section(const std::string& page, const std::string& title) {
+  const std::size_t begin = page.find("\n.Sh " + title + "\n");
+  if (begin == std::string::npos) return "";
+  return page.substr(begin + 1, page.find("\n.Sh ", begin + 1) - begin);
+}
+
+/// The items of a page that describe options: each with the names in its head, "--size", and all
+/// its words.
+std::vector<std::pair<Words, Words>> option_items(const std::string& page) {
+  std::vector<std::pair<Words, Words>> items;
+  bool inside = false;
+  for (const std::string& line : lines_of(page)) {
+    const auto words = split(line);
+    if (line.starts_with(".It ") || line.starts_with(".El")) {
+      inside = line.starts_with(".It Fl ");
+      if (!inside) continue;
+      items.emplace_back();
+      for (std::size_t i = 0; i + 1 < words.size(); ++i)
+        if (words[i] == "Fl") items.back().first.insert("-" + words[i + 1]);
+      for (std::size_t i = 3; i < words.size(); ++i)
+        if (words[i - 1] == ",") items.back().first.insert("-" + words[i + (words[i] == "Fl")]);
+    }
+    if (inside) items.back().second.insert(words.begin(), words.end());
+  }
+  return items;
+}
+
+/// The `mgpu` commands among lines as a user types them; what stands behind pipes, redirections and
+/// comments is cut off.
+std::vector<std::string> typed_commands(const std::vector<std::string>& lines) {
+  std::vector<std::string> commands;
+  std::string line;
+  for (const std::string& part : lines) {
+    line += part;
+    if (line.ends_with('\\')) {
+      line.back() = ' ';
+      continue;
+    }
+    for (const std::string& piece : lines_of(std::regex_replace(
+             std::regex_replace(std::exchange(line, ""),
+                                std::regex(R"((^|\s)#.*|\s\d?>.*?(?=\||$))"), ""),
+             std::regex(R"(\||&&|;)"), "\n"))) {
+      auto words = split(piece);
+      const bool prompt = !words.empty() && words[0] == "$";
+      if (prompt) words.erase(words.begin());
+      while (!words.empty() && std::regex_match(words[0], std::regex(R"([A-Z_]+=\S*)")))
+        words.erase(words.begin());
+      if (words.empty() || fs::path(words[0]).filename() != "mgpu") continue;
+      // "mgpu copy: 635 samples" is what a command printed.
+      if (!prompt && words.size() > 1 && words[1].ends_with(':')) continue;
+      words[0] = "mgpu";
+      commands.push_back(joined(words));
+    }
+  }
+  return commands;
+}
+
+std::vector<std::string> readme_commands(const std::string& text) {
+  std::vector<std::string> code;
+  bool fenced = false;
+  for (const std::string& line : lines_of(text)) {
+    if (line.find("```") != std::string::npos)
+      fenced = !fenced;
+    else if (fenced)
+      code.push_back(line);
+  }
+  return typed_commands(code);
+}
+
+std::vector<std::string> man_examples(const std::string& page) {
+  std::vector<std::string> code;
+  for (const std::string& line : lines_of(section(page, "EXAMPLES")))
+    if (line.starts_with(".Dl ")) code.push_back(line.substr(4));
+  return typed_commands(code);
+}
+
+void check_parses(const std::string& command) {
+  auto words = split(command);
+  words.erase(words.begin());
+  INFO(command);
+  CHECK_NOTHROW(parse_request(words));
+}
+
+}  // namespace
+
+TEST_CASE("each man page describes exactly the options of its command, with every word", "[docs]") {
+  for (const CommandInfo& command : option_tree()) {
+    INFO("mgpu " << command.name);
+    const auto items = option_items(man_page(command.name));
+    Words described;
+    for (const auto& [names, words] : items) described.insert(names.begin(), names.end());
+    CHECK(described == names_of(command));
+    for (const OptionInfo& option : command.options) {
+      const auto item = std::ranges::find_if(
+          items, [&](const auto& one) { return one.first == set_of(option.names); });
+      INFO(option.names.back());
+      REQUIRE(item != items.end());
+      for (const std::string& word : option.words) {
+        INFO(word);
+        CHECK(item->second.contains(word));
+      }
+    }
+  }
+}
+
+TEST_CASE("each option named in a man page exists", "[docs]") {
+  const Words known = all_names();
+  for (const CommandInfo& command : option_tree()) {
+    const std::string page = man_page(command.name);
+    Words named = all_matches(page, long_option);
+    for (const std::string& name : all_matches(page, std::regex(R"(\bFl (-?[a-zA-Z][a-z-]*))")))
+      if (name != "hV") named.insert("-" + name);
+    CHECK(named.size() > 3);
+    for (const std::string& name : named) {
+      INFO("mgpu " << command.name << ": " << name);
+      CHECK(known.contains(name));
+    }
+  }
+}
+
+TEST_CASE("the table of exit codes in mgpu(1) is that of the errors", "[docs]") {
+  const auto lines = lines_of(section(man_page(""), "EXIT STATUS"));
+  std::vector<std::pair<std::string, std::string>> documented, expected;
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i)
+    if (std::regex_match(lines[i], std::regex(R"(\.It \d+ Li \w+)")))
+      documented.emplace_back(lines[i].substr(4), lines[i + 1]);
+  for (const auto& word : vocabulary<ErrorKind>)
+    expected.emplace_back(std::to_string(exit_code(word.value)) + " Li " + std::string(word.name),
+                          word.help);
+  CHECK(documented == expected);
+}
+
+TEST_CASE("every command in the examples of man pages, help and README parses", "[docs]") {
+  for (const CommandInfo& command : option_tree()) {
+    const auto examples = man_examples(man_page(command.name));
+    CHECK(examples.size() >= 2);
+    for (const std::string& example : examples) check_parses(example);
+
+    const std::vector<std::string> ask = {"help", command.name};
+    const auto help = parse_request(std::span(ask).first(command.name.empty() ? 1 : 2));
+    const std::string text = std::get<Immediate>(help).text;
+    const auto shown = typed_commands(lines_of(text.substr(text.find("\nExamples:"))));
+    CHECK(shown.size() >= 2);
+    for (const std::string& example : shown) check_parses(example);
+  }
+  for (const std::string& command : readme_commands(read(root / "README.md")))
+    check_parses(command);
+}
+
+TEST_CASE("commands are found behind prompts, variables, pipes and line ends", "[docs]") {
+  const auto found = readme_commands(
+      "mgpu prose\n```\n$ mgpu copy --json | mgpu show - > a.txt\nCUDA_VISIBLE_DEVICES=1 mgpu topo "
+      "# why\n"
+      "build/release/mgpu copy \\\n  --size 4GB\nmgpu copy: 635 samples\nmgpu: error: no\n```\n");
+  CHECK(found == std::vector<std::string>{"mgpu copy --json", "mgpu show -", "mgpu topo",
+                                          "mgpu copy --size 4GB"});
+}
+
+TEST_CASE("the man pages pass mandoc's lint", "[docs]") {
+  if (!installed("mandoc")) SKIP("no mandoc here");
+  const auto [out, status] =
+      shell("mandoc -T lint -W warning " + (root / "man").string() + "/*.1 2>&1");
+  INFO(out);
+  CHECK(status == 0);
+}
+
+TEST_CASE("bash completes exactly the commands, options and words there are", "[docs]") {
+  if (!installed("bash")) SKIP("no bash here");
+  std::string script = ". '" + (root / "completions" / "mgpu.bash").string() + "' || exit\n" + R"(
+ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mgpu; echo "${COMPREPLY[*]}"; }
+)";
+  std::vector<std::pair<std::string, Words>> asked;
+  const auto ask = [&](const std::string& words, Words expected) {
+    script += "ask " + words + "\n";
+    asked.emplace_back(words, std::move(expected));
+  };
+  Words top = {"help"}, names;
+  for (const CommandInfo& command : commands()) names.insert(command.name);
+  top.insert(names.begin(), names.end());
+  top.merge(names_of(option_tree().front()));
+  ask("mgpu ''", top);
+  ask("mgpu help ''", names);
+  for (const CommandInfo& command : commands()) {
+    ask("mgpu " + command.name + " -", names_of(command));
+    for (const OptionInfo& option : command.options) {
+      if (option.words.empty()) continue;
+      const std::string before = "mgpu " + command.name + " " + option.names.back();
+      ask(before + " ''", set_of(option.words));
+      ask(before + " = '" + option.words[0] + "'", [&] {
+        Words same;
+        for (const std::string& word : option.words)
+          if (word.starts_with(option.words[0])) same.insert(word);
+        return same;
+      }());
+    }
+  }
+  ask("mgpu copy --size ''", {});
+  const auto answers = lines_of(shell("bash --norc <<'END'\n" + script + "END\n").first);
+  REQUIRE(answers.size() == asked.size());
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    INFO(asked[i].first);
+    CHECK(set_of(split(answers[i])) == asked[i].second);
+  }
+}
+
+TEST_CASE("bash lists GPUs by counting what the driver lists", "[docs]") {
+  if (!installed("bash")) SKIP("no bash here");
+  const std::string source = ". '" + (root / "completions" / "mgpu.bash").string() + "'\n";
+  const std::string fake = R"sh(
+folder=$(mktemp -d); mkdir "$folder/0000:17:00.0" "$folder/0000:65:00.0"
+echo $(_mgpu_ordinals "$folder"); echo "none:$(_mgpu_ordinals "$folder/absent")"; rm -r "$folder"
+_mgpu_ordinals() { echo 0; echo 1; }
+COMP_WORDS=(mgpu copy --gpus ''); COMP_CWORD=3; _mgpu; echo "${COMPREPLY[*]}"
+COMP_WORDS=(mgpu copy --gpus 1,); COMP_CWORD=3; _mgpu; echo "${COMPREPLY[*]}"
+)sh";
+  CHECK(lines_of(shell("bash --norc <<'END'\n" + source + fake + "END\n").first) ==
+        std::vector<std::string>{"0 1", "none:", "all 0 1", "1,0 1,1"});
+}
+
+TEST_CASE("fish completes exactly the commands, options and words there are", "[docs]") {
+  const std::string text = read(root / "completions" / "mgpu.fish");
+  for (const CommandInfo& command : commands()) {
+    INFO(command.name);
+    CHECK(text.find("-n __fish_use_subcommand -a " + command.name + " ") != std::string::npos);
+    Words names;
+    for (const std::string& line : lines_of(text)) {
+      if (!line.starts_with("complete ")) continue;
+      std::smatch condition;
+      const bool bound = std::regex_search(line, condition, std::regex("-n '([^']*)'"));
+      const bool general = line.find(" -n ") == std::string::npos;
+      if (!general && !(bound && set_of(split(condition[1])).contains(command.name))) continue;
+      Words here;
+      for (const std::string& name : all_matches(line, std::regex(" -l ([a-z-]+)")))
+        here.insert("--" + name);
+      for (const std::string& name : all_matches(line, std::regex(" -s ([a-zA-Z])")))
+        here.insert("-" + name);
+      names.insert(here.begin(), here.end());
+      for (const OptionInfo& option : command.options) {
+        if (!here.contains(option.names.back())) continue;
+        INFO(line);
+        CHECK(here == set_of(option.names));
+        std::smatch words;
+        std::regex_search(line, words, std::regex("-a '([^']*)'"));
+        if (!option.words.empty()) CHECK(set_of(split(words[1])) == set_of(option.words));
+        CHECK(option.takes_value ==
+              (line.find(" -x ") != std::string::npos || line.find(" -r ") != std::string::npos));
+      }
+    }
+    CHECK(names == names_of(command));
+  }
+}
+
+TEST_CASE("zsh's completion names every option and word, and no other option", "[docs]") {
+  const std::string text = read(root / "completions" / "_mgpu");
+  const auto lines = lines_of(text);
+  const Words known = all_names();
+  for (const CommandInfo& command : commands()) {
+    CHECK(text.find("'" + command.name + ":") != std::string::npos);
+    for (const OptionInfo& option : command.options) {
+      for (const std::string& name : option.names) {
+        INFO(name);
+        const std::regex spec("(^|[^-\\w])" + name + "(=|\\+)?[\\[},]");
+        const auto line = std::ranges::find_if(
+            lines, [&](const std::string& one) { return std::regex_search(one, spec); });
+        REQUIRE(line != lines.end());
+        std::smatch words;
+        std::regex_search(*line, words, std::regex(R"(:\(([^)]*)\)')"));
+        CHECK(set_of(split(words[1])) == set_of(option.words));
+      }
+    }
+  }
+  for (const std::string& name : all_matches(text, long_option)) {
+    INFO(name);
+    CHECK(known.contains(name));
+  }
+}
+
+TEST_CASE("zsh offers each command exactly its options", "[docs]") {
+  if (!installed("zsh")) SKIP("no zsh here");
+  for (const CommandInfo& command : commands()) {
+    INFO(command.name);
+    // With _arguments replaced, sourcing prints the specifications that it would have got.
+    const auto [out, status] = shell(
+        "zsh -f <<'END' 2>&1\n_arguments() { print -rl -- \"$@\" }\nwords=(mgpu " + command.name +
+        " ''); CURRENT=3\nsource '" + (root / "completions" / "_mgpu").string() + "'\nEND\n");
+    Words names;
+    for (const std::string& line : lines_of(out))
+      for (const std::string& name :
+           all_matches(line.substr(0, line.find('[')),
+                       std::regex(R"((?:^|\)|\*)(--?[a-zA-Z][a-z-]*)[=+]?$)")))
+        if (line.find('[') != std::string::npos) names.insert(name);
+    CHECK(names == names_of(command));
+  }
+}
+
+TEST_CASE("the completions are well-formed", "[docs]") {
+  const fs::path folder = root / "completions";
+  for (const auto& [program, file] : {std::pair{"bash", "mgpu.bash"}, std::pair{"zsh", "_mgpu"},
+                                      std::pair{"fish", "mgpu.fish"}}) {
+    if (!installed(program)) {
+      WARN("no " << program << " here: " << file << " is not checked");
+      continue;
+    }
+    const auto [out, status] =
+        shell(std::string(program) + " -n '" + (folder / file).string() + "' 2>&1");
+    INFO(out);
+    CHECK(status == 0);
+  }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+#include "report/report.hpp"
+#include "sample_report.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+using namespace mgpu;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json document(const Report& report) {
+  return Json::parse(render(Format::json, report));
+}
+
+std::vector<Report> read(const std::string& text) {
+  std::vector<std::string> notes;
+  const auto reports = read_reports(text, "run.json", notes);
+  CHECK(notes.empty());
+  return reports;
+}
+
+/// What the reader says of a text that it refuses.
+std::string refusal(const std::string& text) {
+  std::vector<std::string> notes;
+  try {
+    read_reports(text, "run.json", notes);
+  } catch (const Error& error) {
+    CHECK(error.kind == ErrorKind::usage);
+    return error.what();
+  }
+  return "read";
+}
+
+/// The sample document with one value replaced.
+std::string with(const std::string& pointer, const Json& value) {
+  Json json = document(sample_report());
+  json[Json::json_pointer(pointer)] = value;
+  return json.dump(2) + "\n";
+}
+
+std::vector<std::string> keys(const Json& object) {
+  std::vector<std::string> found;
+  for (const auto& [key, value] : object.items()) found.push_back(key);
+  return found;
+}
+
+Report two_cases() {
+  Report report = sample_report();
+  report.cases.push_back(report.cases[0]);
+  report.cases[1].key = "1111111111111111";
+  return report;
+}
+
+Report failed_report() {
+  Report report = two_cases();
+  report.complete = false;
+  report.exit_code = 6;
+  report.error = ErrorInfo{ErrorKind::verification, "device 1 wrote wrong data", 1};
+  report.cases[0].outcome = OutcomeKind::failed;
+  report.cases[0].error_kind = ErrorKind::verification;
+  report.cases[0].verified = false;
+  report.cases[0].verification.mismatch = Mismatch{MismatchKind::never_written, 17, 1, 2, 3, 1, 0};
+  report.cases[0].what.advise = Advice::accessed_by;
+  report.cases[0].what.from = Place{Place::Kind::device, 1};
+  report.cases[1] = CaseResult{};
+  report.cases[1].outcome = OutcomeKind::skipped;
+  report.cases[1].reason = "not run";
+  return report;
+}
+
+/// Output and exit code of a command of the shell.
+std::pair<int, std::string> run(const std::string& command) {
+  std::string output;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::array<char, 4096> buffer{};
+  while (std::fgets(buffer.data(), buffer.size(), pipe)) output += buffer.data();
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+}
+
+}  // namespace
+
+TEST_CASE("a document that is read and written again has the same bytes", "[json]") {
+  const Report report = GENERATE(sample_report(), sample_host_report(), sample_topology(),
+                                 sample_plan(), failed_report());
+  const std::string json = render(Format::json, report);
+  const auto again = read(json);
+  REQUIRE(again.size() == 1);
+  CHECK(render(Format::json, again[0]) == json);
+  for (const auto format : {Format::text, Format::csv, Format::markdown})
+    CHECK(render(format, again[0]) == render(format, report));
+}
+
+TEST_CASE("real documents are valid by the schema", "[json]") {
+  const std::string root = MGPU_SOURCE_DIR;
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("mgpu-json-test-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  std::string files;
+  const auto save = [&](const std::string& file, const std::string& text) {
+    std::ofstream(folder / file) << text;
+    files += " '" + (folder / file).string() + "'";
+  };
+  const std::vector<Report> reports = {sample_report(), sample_host_report(), sample_topology(),
+                                       sample_plan(), failed_report()};
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    save(std::to_string(i) + ".json", render(Format::json, reports[i]));
+    save(std::to_string(i) + ".jsonl", render(Format::jsonl, reports[i]));
+  }
+  const std::string validate =
+      "python3 '" + root + "/tests/validate.py' '" + root + "/docs/result-schema.json'";
+  const auto [code, output] = run(validate + files);
+  save("wrong.json", with("/cases/0/summary/new_key", 1));
+  const auto [wrong_code, wrong_output] = run(validate + files);
+  std::filesystem::remove_all(folder);
+
+  if (code == 127 || code == 77) SKIP("the schema needs python3 with jsonschema: " + output);
+  INFO(output);
+  CHECK(code == 0);
+  CHECK(wrong_code == 1);
+  CHECK(wrong_output.find("/cases/0/summary: ") != std::string::npos);
+}
+
+TEST_CASE("keys and their order are the documented ones", "[json]") {
+  const Json json = document(sample_report());
+  CHECK(keys(json) == std::vector<std::string>{"schema", "kind", "tool", "command", "started",
+                                               "ended", "complete", "exit_code", "error",
+                                               "warnings", "host", "environment", "backend",
+                                               "driver", "devices", "cases"});
+  CHECK(keys(json["cases"][0]["case"]) ==
+        std::vector<std::string>{
+            "gpus",         "gpu_count", "memory",        "source_memory", "destination_memory",
+            "from",         "to",        "bidirectional", "split",         "size_bytes",
+            "size_per_gpu", "align",     "engine",        "access",        "batch",
+            "prefetch",     "cold",      "owner_wait",    "owner_lock",    "advise",
+            "runtime",      "threads",   "peer",          "wait",          "affinity"});
+  CHECK(json["schema"] == 1);
+  CHECK(json["cases"][0]["case"]["size_per_gpu"] == 2'000'000'000);
+}
+
+TEST_CASE("words are snake case, marks are as they are", "[json]") {
+  const Json json = document(failed_report());
+  CHECK(json["cases"][0]["case"]["advise"] == "accessed_by");
+  CHECK(json["cases"][0]["verification"]["mismatch"]["kind"] == "never_written");
+  CHECK(json["cases"][0]["marks"] == Json::array({"L2", "verify-every"}));
+  CHECK(json["cases"][0]["case"]["from"] == "1");
+  CHECK(json["error"]["code"] == 6);
+}
+
+TEST_CASE("what is absent is null", "[json]") {
+  const Json skipped = document(failed_report())["cases"][1];
+  for (const std::string key :
+       {"key", "summary", "rates", "verified", "harness_ns", "counters", "baseline"}) {
+    INFO(key);
+    CHECK(skipped[key].is_null());
+  }
+  CHECK(skipped["causes"] == Json::array());
+  const Json host = document(sample_host_report());
+  CHECK(host["devices"][0]["uuid"].is_null());
+  CHECK(host["driver"]["version"].is_null());
+}
+
+TEST_CASE("numbers are exact, and never NaN or infinite", "[json]") {
+  Report report = sample_report();
+  CaseResult& result = report.cases[0];
+  result.samples_ns = {0.1, 100'000, 1e300};
+  result.harness_ns = std::numeric_limits<double>::quiet_NaN();
+  result.overlap = std::numeric_limits<double>::infinity();
+  result.what.size = std::numeric_limits<Bytes>::max();
+  const std::string text = render(Format::json, report);
+  CHECK(text.find("\"samples_ns\": [0.1,100000,1e+300]") != std::string::npos);
+  const Json json = Json::parse(text);
+  CHECK(json["cases"][0]["harness_ns"].is_null());
+  CHECK(json["cases"][0]["overlap"].is_null());
+  CHECK(read(text)[0].cases[0].what.size == std::numeric_limits<Bytes>::max());
+}
+
+TEST_CASE("an argument that is no UTF-8 still gives a document", "[json]") {
+  Report report = sample_report();
+  report.command = {"mgpu", "\xff", ""};
+  const Json json = document(report);
+  CHECK(json["command"][1] == "\xef\xbf\xbd");
+  CHECK(json["command"][2] == "");
+}
+
+TEST_CASE("JSON Lines have a document a case, and read as such", "[json]") {
+  const std::string lines = render(Format::jsonl, two_cases());
+  CHECK(std::count(lines.begin(), lines.end(), '\n') == 2);
+  const auto reports = read(lines);
+  REQUIRE(reports.size() == 2);
+  CHECK(reports[0].cases.size() == 1);
+  CHECK(reports[1].cases[0].key == "1111111111111111");
+  CHECK(read(lines + lines).size() == 4);
+}
+
+TEST_CASE("a last line that is cut off is ignored with a note", "[json]") {
+  const std::string lines = render(Format::jsonl, two_cases());
+  std::vector<std::string> notes;
+  CHECK(read_reports(lines.substr(0, lines.size() - 20), "run.jsonl", notes).size() == 1);
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0] == "run.jsonl:2: the last line is cut off and was ignored");
+}
+
+TEST_CASE("a last line that only lacks its line feed is read", "[json]") {
+  std::string lines = render(Format::jsonl, two_cases());
+  lines.pop_back();
+  CHECK(read(lines).size() == 2);
+}
+
+TEST_CASE("a cut off line that is not the last one is refused with its number", "[json]") {
+  const std::string lines = render(Format::jsonl, sample_report());
+  CHECK(refusal(lines + lines.substr(0, 100) + "\n" + lines).starts_with("run.json:2:"));
+}
+
+TEST_CASE("a file that is empty, cut off or foreign is refused", "[json]") {
+  const std::string json = render(Format::json, sample_report());
+  CHECK(refusal("") == "run.json: the file is empty");
+  CHECK(refusal(" \n\n") == "run.json: the file is empty");
+  CHECK(refusal(json.substr(0, json.size() / 2)).find("cut off") != std::string::npos);
+  CHECK(refusal("{\n  \"schema\": nope\n}\n").starts_with("run.json:2:"));
+  CHECK(refusal("hello\n") == "run.json:1:1: not JSON");
+  CHECK(refusal("[1, 2]\n") == "run.json:1: not a result of mgpu");
+  CHECK(refusal("{\"schema\": 1}\n") == "run.json:1: not a result of mgpu");
+  CHECK(refusal(with("/tool/name", "nvbandwidth")) == "run.json: not a result of mgpu");
+  CHECK(refusal(json + json).starts_with("run.json:"));
+}
+
+TEST_CASE("a newer schema is refused and says so", "[json]") {
+  const std::string said = refusal(with("/schema", 2));
+  CHECK(said.find("newer mgpu") != std::string::npos);
+  CHECK(said.find("schema 2") != std::string::npos);
+  CHECK(refusal(with("/schema", 0)) == "run.json: /schema: there is no schema 0");
+}
+
+TEST_CASE("a value of the wrong type is refused with its place", "[json]") {
+  const auto [pointer, value] = GENERATE(table<std::string, Json>({
+      {"/cases/0/summary/median", "fast"},
+      {"/cases/0/summary/min", nullptr},
+      {"/cases/0/samples_ns/3", "x"},
+      {"/cases/0/samples_ns/3", -1},
+      {"/cases/0/samples", 1.5},
+      {"/cases/0/samples", 3},  // fewer than are stored
+      {"/cases/0/case/split", 1e10},
+      {"/cases/0/case/split", 10'000'000'000},
+      {"/cases/0/case/size_bytes", -1},
+      {"/cases/0/case/engine", "teleport"},
+      {"/cases/0/case/engine", nullptr},
+      {"/cases/0/case/from", "7x"},
+      {"/cases/0/case/from", "-1"},
+      {"/cases/0/case/cold", 0},
+      {"/cases/0/per_device/1/index", 2},
+      {"/cases/0/per_device/1/index", -1},
+      {"/cases/0/marks/0", "shiny"},
+      {"/devices/1/ordinal", 0},
+      {"/devices/1/name", 7},
+      {"/cases", nullptr},
+      {"/kind", "comparison"},
+      {"/host/slurm/SLURM_JOB_ID", 1},
+  }));
+  INFO(pointer);
+  CHECK(refusal(with(pointer, value)).starts_with("run.json: " + pointer));
+}
+
+TEST_CASE("a key that is missing is named", "[json]") {
+  Json json = document(sample_report());
+  json["cases"][0]["case"].erase("size_bytes");
+  CHECK(refusal(json.dump(2)) == "run.json: /cases/0/case/size_bytes: is missing");
+}
+
+TEST_CASE("unknown keys are passed over, and an absent feature's key may be missing", "[json]") {
+  Json json = document(sample_report());
+  json["future"] = {{"a", 1}};
+  json["cases"][0]["summary"]["mode"] = 3;
+  json["cases"][0].erase("counters");
+  json["cases"][0].erase("harness_ns");
+  CHECK(read(json.dump(2)).at(0).cases.at(0).samples == 100);
+}
+
+TEST_CASE("a link that names no device is refused", "[json]") {
+  Json json = document(sample_topology());
+  json["links"][0]["to"] = 2;
+  CHECK(refusal(json.dump(2)).starts_with("run.json: /links"));
+}
+
+TEST_CASE("hostile nesting and numbers are refused, not followed", "[json]") {
+  CHECK(refusal(std::string(1'000'000, '[')).starts_with("run.json"));
+  CHECK(refusal(with("/future", 1)
+                    .insert(1, "\"deep\":" + std::string(100, '[') + std::string(100, ']') +
+                                   ",")) == "run.json: nested deeper than 32 levels");
+  std::string huge = with("/cases/0/harness_ns", 12345);
+  CHECK(refusal(huge.replace(huge.find("12345"), 5, "1e999")).starts_with("run.json"));
+}
