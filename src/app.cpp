@@ -1,17 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "app.hpp"
 
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <optional>
-
 #include "backend/host_facts.hpp"
 #include "cli.hpp"
 #include "measure.hpp"
@@ -21,13 +10,27 @@
 #include "signals.hpp"
 #include "version.hpp"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
 namespace mgpu {
 namespace {
 
 std::string utc_now() {
   const auto now = std::chrono::system_clock::now();
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()) % 1000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms.count());
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()) % 1000;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms.count());
 }
 
 bool wants_color(const Request& request, const Console& console) {
@@ -39,7 +42,8 @@ void print(const Console& console, const std::string& text) {
   const int error = console.out(text);
   // A reader that has seen enough is no failure of ours.
   if (error != 0 && error != EPIPE)
-    throw Error(ErrorKind::runtime, fmt::format("cannot write to stdout: {}", std::strerror(error)));
+    throw Error(ErrorKind::runtime,
+                fmt::format("cannot write to stdout: {}", std::strerror(error)));
 }
 
 // One run: the report as it grows, and everything it is written to.
@@ -51,7 +55,8 @@ class Run : public Observer {
     report_.command = request.argv;
     report_.started = utc_now();
     report_.machine.backend = request.backend;
-    for (const OutputSpec& spec : request.outputs) outputs_.emplace_back(spec, request.append, request.force);
+    for (const OutputSpec& spec : request.outputs)
+      outputs_.emplace_back(spec, request.append, request.force);
   }
 
   Report& report() { return report_; }
@@ -75,8 +80,10 @@ class Run : public Observer {
     report_.cases.push_back(result);
     report_.ended = utc_now();
     for (Output& output : outputs_) {
-      if (output.format() == Format::jsonl) attempt([&] { output.write(render(Format::jsonl, only(result), options(false))); });
-      else if (output.incremental()) attempt([&] { output.write(render(output.format(), report_, options(false))); });
+      if (output.format() == Format::jsonl)
+        attempt([&] { output.write(render(Format::jsonl, only(result), options(false))); });
+      else if (output.incremental())
+        attempt([&] { output.write(render(output.format(), report_, options(false))); });
     }
   }
 
@@ -96,17 +103,21 @@ class Run : public Observer {
     console_.leave(publish());
   }
 
-  /// Writes the report to stdout and to every output, then the error if there is one; gives the exit code.
+  /// Writes the report to stdout and to every output, then the error if there is one; gives the
+  /// exit code.
   int publish() {
     report_.ended = utc_now();
     clear_progress();
     // Without a result the error says it all; a JSON document holds it.
     const bool nothing = report_.kind == ReportKind::trials && report_.cases.empty();
-    if (!nothing || request_.format == Format::json) attempt([&] { print(console_, render(request_.format, report_, options(true))); });
+    if (!nothing || request_.format == Format::json)
+      attempt([&] { print(console_, render(request_.format, report_, options(true))); });
     for (Output& output : outputs_)
-      if (output.format() != Format::jsonl) attempt([&] { output.write(render(output.format(), report_, options(false))); });
+      if (output.format() != Format::jsonl)
+        attempt([&] { output.write(render(output.format(), report_, options(false))); });
     if (report_.error) say(fmt::format("mgpu: error: {}\n", report_.error->message));
-    return output_failed_ ? graver(report_.exit_code, exit_code(ErrorKind::runtime)) : report_.exit_code;
+    return output_failed_ ? graver(report_.exit_code, exit_code(ErrorKind::runtime))
+                          : report_.exit_code;
   }
 
   void say(const std::string& text) {
@@ -128,7 +139,9 @@ class Run : public Observer {
     return one;
   }
 
-  RenderOptions options(bool for_stdout) const { return {for_stdout && wants_color(request_, console_), request_.histogram}; }
+  RenderOptions options(bool for_stdout) const {
+    return {for_stdout && wants_color(request_, console_), request_.histogram};
+  }
 
   // An output that cannot be written costs neither the other outputs nor the rest of the run.
   template <class F>
@@ -153,10 +166,12 @@ class Run : public Observer {
   bool progress_shown_ = false, output_failed_ = false;
 };
 
-std::unique_ptr<Backend> make_backend(const Request& request, std::span<const BackendRow> backends) {
+std::unique_ptr<Backend> make_backend(const Request& request,
+                                      std::span<const BackendRow> backends) {
   const auto row = std::ranges::find(backends, request.backend, &BackendRow::kind);
   if (row == backends.end())
-    throw Error(ErrorKind::no_gpu, fmt::format("this mgpu has no {} backend", name(request.backend)));
+    throw Error(ErrorKind::no_gpu,
+                fmt::format("this mgpu has no {} backend", name(request.backend)));
   return row->make(request.host_devices);
 }
 
@@ -165,8 +180,10 @@ PlanEntry plan_entry(const PlannedCase& planned, const Request& request, const M
   if (planned.skip) return entry;
   const Schedule schedule = make_schedule(planned.what);
   for (const Lane& lane : schedule.lanes)
-    entry.lanes.push_back({lane.device, lane.slice, lane.destination.bytes, describe_steps(schedule, lane)});
-  for (const MemoryNeed& need : memory_needed(planned.what)) entry.memory.push_back({need.device, need.bytes});
+    entry.lanes.push_back(
+        {lane.device, lane.slice, lane.destination.bytes, describe_steps(schedule, lane)});
+  for (const MemoryNeed& need : memory_needed(planned.what))
+    entry.memory.push_back({need.device, need.bytes});
   entry.estimate_ns = estimate_ns(planned.what, machine, request.sampling);
   return entry;
 }
@@ -174,10 +191,14 @@ PlanEntry plan_entry(const PlannedCase& planned, const Request& request, const M
 std::string read_file(const std::string& path, const Console& console) {
   if (path == "-") return console.in();
   std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text;
+  std::array<char, 1 << 16> block;
+  while (file.read(block.data(), block.size()) || file.gcount() > 0)
+    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
   // A directory opens and fails at the first read.
   if (!file.is_open() || file.bad())
-    throw Error(ErrorKind::usage, fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+    throw Error(ErrorKind::usage,
+                fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   return text;
 }
 
@@ -185,7 +206,8 @@ std::string read_file(const std::string& path, const Console& console) {
 std::vector<Report> merged(std::vector<Report> documents) {
   std::vector<Report> reports;
   for (Report& document : documents) {
-    const bool joins = !reports.empty() && document.kind == ReportKind::trials && reports.back().kind == ReportKind::trials;
+    const bool joins = !reports.empty() && document.kind == ReportKind::trials &&
+                       reports.back().kind == ReportKind::trials;
     if (!joins) {
       reports.push_back(std::move(document));
       continue;
@@ -202,16 +224,24 @@ std::vector<Report> merged(std::vector<Report> documents) {
 
 void show(const Request& request, const Console& console) {
   std::vector<Output> outputs;
-  for (const OutputSpec& spec : request.outputs) outputs.emplace_back(spec, request.append, request.force);
+  for (const OutputSpec& spec : request.outputs)
+    outputs.emplace_back(spec, request.append, request.force);
   std::vector<std::string> notes;
   std::vector<Report> reports;
   for (const std::string& path : request.files)
-    for (Report& report : merged(read_reports(read_file(path, console), path, notes))) reports.push_back(std::move(report));
-  const auto needs_one = [](Format format) { return format == Format::json || format == Format::csv; };
+    for (Report& report : merged(read_reports(read_file(path, console), path, notes)))
+      reports.push_back(std::move(report));
+  const auto needs_one = [](Format format) {
+    return format == Format::json || format == Format::csv;
+  };
   const bool one_only = needs_one(request.format) ||
-                        std::ranges::any_of(request.outputs, [&](const OutputSpec& spec) { return needs_one(spec.format); });
+                        std::ranges::any_of(request.outputs, [&](const OutputSpec& spec) {
+                          return needs_one(spec.format);
+                        });
   if (reports.size() > 1 && one_only)
-    throw Error(ErrorKind::usage, "show: one JSON or CSV document holds one report: name one file, or use --format jsonl");
+    throw Error(
+        ErrorKind::usage,
+        "show: one JSON or CSV document holds one report: name one file, or use --format jsonl");
   if (!request.quiet)
     for (const std::string& note : notes) console.err(fmt::format("mgpu: note: {}\n", note));
   const auto all = [&](Format format, bool color) {
@@ -227,7 +257,8 @@ void show(const Request& request, const Console& console) {
 }
 
 // Fills the run's report as far as it gets.
-void run_copy(const Request& request, Run& run, Backend& backend, Watchdog& dog, std::stop_token stop) {
+void run_copy(const Request& request, Run& run, Backend& backend, Watchdog& dog,
+              std::stop_token stop) {
   Report& report = run.report();
   const Plan plan = make_plan(request, report.machine);
   if (plan.cases.front().skip && request.command == Command::copy)
@@ -245,11 +276,13 @@ void run_copy(const Request& request, Run& run, Backend& backend, Watchdog& dog,
   if (results.error) throw *results.error;
 }
 
-int run_request(const Request& request, const Console& console, std::span<const BackendRow> backends) {
+int run_request(const Request& request, const Console& console,
+                std::span<const BackendRow> backends) {
   if (request.command == Command::show) {
     show(request, console);
     return 0;
   }
+  if (console.handle_signals) block_signals();
   std::stop_source stop;
   Watchdog dog(request.sampling.timeout);
   std::optional<Signals> signals;
@@ -263,12 +296,14 @@ int run_request(const Request& request, const Console& console, std::span<const 
   if (request.command == Command::topo) report.kind = ReportKind::topology;
   try {
     dog.on_expiry([&](const char* step, int signal) {
-      run.stuck({}, Error(ErrorKind::timeout, fmt::format("timed out after {} s in {}", request.sampling.timeout, step)), signal);
+      run.stuck({},
+                Error(ErrorKind::timeout,
+                      fmt::format("timed out after {} s in {}", request.sampling.timeout, step)),
+                signal);
     });
     const auto backend = make_backend(request, backends);
     report.machine = guarded(dog, "starting the driver", [&] { return backend->machine(); });
-    if (request.command == Command::copy)
-      run_copy(request, run, *backend, dog, stop.get_token());
+    if (request.command == Command::copy) run_copy(request, run, *backend, dog, stop.get_token());
   } catch (const Error& error) {
     // What could not be started prints nothing on stdout; what could tells what it found.
     if (error.kind == ErrorKind::usage) throw;
@@ -291,7 +326,8 @@ int run_request(const Request& request, const Console& console, std::span<const 
 
 }  // namespace
 
-int run_app(const std::vector<std::string>& args, const Console& console, std::span<const BackendRow> backends) {
+int run_app(const std::vector<std::string>& args, const Console& console,
+            std::span<const BackendRow> backends) {
   try {
     auto parsed = parse_request(args);
     if (const auto* immediate = std::get_if<Immediate>(&parsed)) {
@@ -300,7 +336,8 @@ int run_app(const std::vector<std::string>& args, const Console& console, std::s
     }
     return run_request(std::get<Request>(parsed), console, backends);
   } catch (const Error& error) {
-    console.err(args.empty() ? std::string(error.what()) : fmt::format("mgpu: error: {}\n", error.what()));
+    console.err(args.empty() ? std::string(error.what())
+                             : fmt::format("mgpu: error: {}\n", error.what()));
     return exit_code(error.kind);
   } catch (const std::exception& error) {
     console.err(fmt::format("mgpu: error: {}\n", error.what()));

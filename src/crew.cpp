@@ -11,10 +11,12 @@ namespace mgpu {
 namespace {
 
 void pause(Wait how) {
-  // Yielding at once costs a spinning pool nothing where each lane has a CPU, and saves it milliseconds where it has not.
+  // Yielding at once costs a spinning pool nothing where each lane has a CPU, and saves it
+  // milliseconds where it has not.
   if (how == Wait::block) std::this_thread::yield();
 #if defined(__x86_64__)
-  else __builtin_ia32_pause();
+  else
+    __builtin_ia32_pause();
 #endif
 }
 
@@ -35,7 +37,8 @@ class Phase {
 
 }  // namespace
 
-Crew::Crew(Backend& backend, const Case& what, const Schedule& schedule, std::span<const std::unique_ptr<Buffer>> buffers)
+Crew::Crew(Backend& backend, const Case& what, const Schedule& schedule,
+           std::span<const std::unique_ptr<Buffer>> buffers)
     : backend_(backend),
       what_(what),
       schedule_(schedule),
@@ -52,7 +55,8 @@ Crew::Crew(Backend& backend, const Case& what, const Schedule& schedule, std::sp
     for (std::size_t i = 0; i < slots_.size(); ++i) threads_.emplace_back([this, i] { work(i); });
   } catch (const std::system_error& error) {
     stop();
-    throw Error(ErrorKind::runtime, fmt::format("cannot start {} threads: {}", slots_.size(), error.what()));
+    throw Error(ErrorKind::runtime,
+                fmt::format("cannot start {} threads: {}", slots_.size(), error.what()));
   }
 }
 
@@ -96,14 +100,15 @@ PassResult Crew::pass(bool marks) {
   failures_ = 0;
   for (Slot& slot : slots_) {
     slot.failure = nullptr;
-    slot.doing = "starting";
+    slot.doing.store("starting", std::memory_order_relaxed);
     if (marks && !fresh_streams()) slot.worker->anchor();
   }
   PassResult result;
   if (!backend_.threaded() || what_.threads == Threads::single) {
     result.release = backend_.now();
     drive(0, slots_.size(), result.release, marks);
-    for (const LaneRecord& record : records_) result.wall = std::max(result.wall, record.end - result.release);
+    for (const LaneRecord& record : records_)
+      result.wall = std::max(result.wall, record.end - result.release);
   } else if (what_.threads == Threads::pool) {
     result = pooled(marks);
   } else {
@@ -126,7 +131,8 @@ PassResult Crew::pooled(bool marks) {
   epoch_.notify_all();
   for (unsigned left = running_; left != 0; left = running_) running_.wait(left);
   PassResult result{release_, 0};
-  for (const LaneRecord& record : records_) result.wall = std::max(result.wall, record.end - result.release);
+  for (const LaneRecord& record : records_)
+    result.wall = std::max(result.wall, record.end - result.release);
   return result;
 }
 
@@ -136,7 +142,8 @@ PassResult Crew::spawned(bool marks) {
   PassResult result{backend_.now(), 0};
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     try {
-      threads.emplace_back([this, i, marks, release = result.release] { drive(i, i + 1, release, marks); });
+      threads.emplace_back(
+          [this, i, marks, release = result.release] { drive(i, i + 1, release, marks); });
     } catch (...) {
       fail(i);
     }
@@ -151,8 +158,8 @@ void Crew::work(std::size_t lane) {
     epoch_.wait(seen);
     seen = epoch_;
     if (quit_) return;
-    // Two phases: waking up costs what it costs, then everybody who is awake is let go by one store. The first lane's thread
-    // opens the gate, so that its own start is not late.
+    // Two phases: waking up costs what it costs, then everybody who is awake is let go by one
+    // store. The first lane's thread opens the gate, so that its own start is not late.
     if (lane == 0) {
       ready_.fetch_add(1);
       while (ready_ != slots_.size()) pause(what_.wait);
@@ -182,7 +189,7 @@ void Crew::drive(std::size_t first, std::size_t last, Nanos release, bool marks)
     } catch (...) {
       fail(i);
     }
-    slots_[i].doing = nullptr;
+    slots_[i].doing.store(nullptr, std::memory_order_relaxed);
   }
 }
 
@@ -192,7 +199,7 @@ void Crew::submit(std::size_t lane, Nanos release, bool marks) {
   LaneRecord& record = records_[lane];
   record = {};
   if (fresh_streams()) {
-    slot.doing = "opening a stream";
+    slot.doing.store("opening a stream", std::memory_order_relaxed);
     slot.previous = std::move(slot.worker);
     slot.worker = backend_.open_worker(plan.device);
     if (marks) slot.worker->anchor();
@@ -204,19 +211,19 @@ void Crew::submit(std::size_t lane, Nanos release, bool marks) {
     for (const Step& step : plan.sample) {
       switch (step.kind) {
         case StepKind::own: {
-          slot.doing = "waiting for the owner";
+          slot.doing.store("waiting for the owner", std::memory_order_relaxed);
           const Phase phase(worker, record.wait);
           own(lane, step);
           break;
         }
         case StepKind::prefetch: {
-          slot.doing = "prefetching";
+          slot.doing.store("prefetching", std::memory_order_relaxed);
           const Phase phase(worker, record.prefetch);
           worker.prefetch(part(step.range));
           break;
         }
         case StepKind::copy: {
-          slot.doing = "launching";
+          slot.doing.store("launching", std::memory_order_relaxed);
           if (marks && !copied) worker.mark();
           const Phase phase(worker, record.launch);
           if (!copied) record.copy_start = phase.start();
@@ -238,7 +245,7 @@ void Crew::submit(std::size_t lane, Nanos release, bool marks) {
 void Crew::finish(std::size_t lane, bool marks) {
   Slot& slot = slots_[lane];
   LaneRecord& record = records_[lane];
-  slot.doing = "synchronising";
+  slot.doing.store("synchronising", std::memory_order_relaxed);
   const Nanos start = slot.worker->now();
   slot.worker->sync();
   record.end = slot.worker->now();
@@ -262,7 +269,7 @@ void Crew::fail(std::size_t lane) {
   slot.failure = std::current_exception();
   slot.failed_at = failures_.fetch_add(1);
   slot.held.clear();
-  slot.doing = nullptr;
+  slot.doing.store(nullptr, std::memory_order_relaxed);
 }
 
 Part Crew::part(const Range& range) const {
@@ -271,8 +278,9 @@ Part Crew::part(const Range& range) const {
 
 std::string Crew::position() const {
   for (std::size_t i = 0; i < slots_.size(); ++i)
-    if (const char* doing = slots_[i].doing)
-      return fmt::format("slice {} on device {} is {}", schedule_.lanes[i].slice, schedule_.lanes[i].device, doing);
+    if (const char* doing = slots_[i].doing.load(std::memory_order_relaxed))
+      return fmt::format("slice {} on device {} is {}", schedule_.lanes[i].slice,
+                         schedule_.lanes[i].device, doing);
   return "all lanes have ended";
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The threads that drive the lanes of a schedule through one pass after another, and what each lane saw of it.
+// The threads that drive the lanes of a schedule through one pass after another, and what each lane
+// saw of it.
 #pragma once
+
+#include "backend/backend.hpp"
+#include "model/schedule.hpp"
 
 #include <atomic>
 #include <exception>
@@ -12,17 +16,15 @@
 #include <thread>
 #include <vector>
 
-#include "backend/backend.hpp"
-#include "model/schedule.hpp"
-
 namespace mgpu {
 
-/// Host time that a lane spent in each kind of call in one pass, and when the stream did its work. Nanoseconds on Backend::now().
+/// Host time that a lane spent in each kind of call in one pass, and when the stream did its work.
+/// Nanoseconds on Backend::now().
 struct LaneRecord {
   Nanos start = 0, end = 0;  ///< the lane's first reading, and the one after its synchronise
   Nanos wait = 0, prefetch = 0, launch = 0, sync = 0;
-  Nanos copy_start = 0;                       ///< when the first copy was about to be submitted
-  Nanos device_start = 0, device_end = 0;     ///< of the copies, by marks; 0 without
+  Nanos copy_start = 0;                    ///< when the first copy was about to be submitted
+  Nanos device_start = 0, device_end = 0;  ///< of the copies, by marks; 0 without
 };
 
 struct PassResult {
@@ -30,11 +32,14 @@ struct PassResult {
   Nanos wall = 0;     ///< from there to the last lane's end
 };
 
-/// One crew drives one schedule. Not movable: its threads hold on to it. All calls come from one thread, the coordinator.
+/// One crew drives one schedule. Not movable: its threads hold on to it. All calls come from one
+/// thread, the coordinator.
 class Crew {
  public:
-  /// Opens a worker for each lane and starts the threads. Keeps references to everything it is given.
-  Crew(Backend& backend, const Case& what, const Schedule& schedule, std::span<const std::unique_ptr<Buffer>> buffers);
+  /// Opens a worker for each lane and starts the threads. Keeps references to everything it is
+  /// given.
+  Crew(Backend& backend, const Case& what, const Schedule& schedule,
+       std::span<const std::unique_ptr<Buffer>> buffers);
   /// Drains all workers before it closes any; never throws.
   ~Crew();
   Crew(const Crew&) = delete;
@@ -43,14 +48,16 @@ class Crew {
   /// Runs each lane's setup steps in order and synchronises. Blocking.
   void setup();
 
-  /// One pass of all lanes; `batch` executions of each back to back before its synchronise. Blocking. With `marks`, device times
-  /// are recorded. Throws the error of the lane that failed first, after all lanes have ended.
+  /// One pass of all lanes; `batch` executions of each back to back before its synchronise.
+  /// Blocking. With `marks`, device times are recorded. Throws the error of the lane that failed
+  /// first, after all lanes have ended.
   PassResult pass(bool marks);
 
   /// Of the last pass, by lane.
   std::span<const LaneRecord> records() const { return records_; }
 
-  /// Where the lanes are: the first lane that has not ended the running pass and what it is doing. From any thread.
+  /// Where the lanes are: the first lane that has not ended the running pass and what it is doing.
+  /// From any thread.
   std::string position() const;
 
  private:
@@ -87,7 +94,8 @@ class Crew {
   std::vector<LaneRecord> records_;
   std::atomic<int> failures_{0};
 
-  std::atomic<unsigned> epoch_{0}, gate_{0};  // the pass that is called for, and the one that is let go
+  std::atomic<unsigned> epoch_{0},
+      gate_{0};  // the pass that is called for, and the one that is let go
   std::atomic<unsigned> ready_{0}, running_{0};
   std::atomic<Nanos> release_{0};
   bool marks_ = false;

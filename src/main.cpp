@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
+#include "app.hpp"
 
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <string>
-
-#include "app.hpp"
+#include <unistd.h>
 
 namespace {
 
@@ -24,8 +23,10 @@ std::string read_all(int fd) {
   std::string text;
   char block[65536];
   for (ssize_t length; (length = read(fd, block, sizeof block)) != 0;) {
-    if (length > 0) text.append(block, static_cast<std::size_t>(length));
-    else if (errno != EINTR) break;
+    if (length > 0)
+      text.append(block, static_cast<std::size_t>(length));
+    else if (errno != EINTR)
+      break;
   }
   return text;
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "measure.hpp"
 
+#include "model/schedule.hpp"
+#include "trial.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "model/schedule.hpp"
-#include "trial.hpp"
-
 namespace mgpu {
-void check_memory(const Case& what, const Machine& machine, const std::function<Bytes(int)>& free, bool oversubscribe) {
+void check_memory(const Case& what, const Machine& machine, const std::function<Bytes(int)>& free,
+                  bool oversubscribe) {
   // CPU devices of one NUMA node share its memory.
   const bool host = machine.backend == BackendKind::host;
   struct Need {
@@ -20,7 +21,8 @@ void check_memory(const Case& what, const Machine& machine, const std::function<
   };
   std::map<int, Need> places;
   for (const MemoryNeed& need : memory_needed(what)) {
-    const int place = host ? machine.devices[static_cast<std::size_t>(need.device)].numa.value_or(0) : need.device;
+    const int place = host ? machine.devices[static_cast<std::size_t>(need.device)].numa.value_or(0)
+                           : need.device;
     Need& sum = places[place];
     sum.bytes = checked_add(sum.bytes, need.bytes).value_or(~Bytes{0});
     sum.managed = checked_add(sum.managed, need.managed).value_or(~Bytes{0});
@@ -36,16 +38,19 @@ void check_memory(const Case& what, const Machine& machine, const std::function<
       spilled = checked_add(spilled, over).value_or(~Bytes{0});
       if (spilled <= usable(-1)) continue;
     }
-    throw Error(ErrorKind::memory,
-                fmt::format("not enough memory on {} {}: need {}, have {} (90% of what is free); choose a smaller --size{}",
-                            host ? "NUMA node" : "GPU", place, format_memory(need.bytes), format_memory(have),
-                            need.managed > 0 && !host && !oversubscribe ? ", or --oversubscribe" : ""),
-                need.device);
+    throw Error(
+        ErrorKind::memory,
+        fmt::format("not enough memory on {} {}: need {}, have {} (90% of what is free); choose a "
+                    "smaller --size{}",
+                    host ? "NUMA node" : "GPU", place, format_memory(need.bytes),
+                    format_memory(have),
+                    need.managed > 0 && !host && !oversubscribe ? ", or --oversubscribe" : ""),
+        need.device);
   }
 }
 
-Results measure(const Plan& plan, const Machine& machine, const Sampling& sampling, Backend& backend, Observer& observer,
-                Watchdog& dog, std::stop_token stop) {
+Results measure(const Plan& plan, const Machine& machine, const Sampling& sampling,
+                Backend& backend, Observer& observer, Watchdog& dog, std::stop_token stop) {
   Results results;
   std::atomic<Trial*> current{nullptr};
   dog.on_expiry([&](const char* step, int signal) {
@@ -60,7 +65,10 @@ Results measure(const Plan& plan, const Machine& machine, const Sampling& sampli
       partial.error_kind = ErrorKind::timeout;
       cases.push_back(std::move(partial));
     }
-    observer.stuck(cases, Error(ErrorKind::timeout, fmt::format("timed out after {} s in {}", sampling.timeout, where)), signal);
+    observer.stuck(cases,
+                   Error(ErrorKind::timeout,
+                         fmt::format("timed out after {} s in {}", sampling.timeout, where)),
+                   signal);
   });
 
   bool lost = false;
@@ -89,7 +97,9 @@ Results measure(const Plan& plan, const Machine& machine, const Sampling& sampli
         guarded(dog, "starting the devices", [&] { backend.open(ordinals, planned.what.wait); });
         trial.run(
             stop, [&](const std::string& note) { observer.note(note); },
-            [&](const char* phase, double share) { observer.progress({i, plan.cases.size(), phase, trial.samples(), share}); });
+            [&](const char* phase, double share) {
+              observer.progress({i, plan.cases.size(), phase, trial.samples(), share});
+            });
         result = trial.result();
         if (stop.stop_requested()) results.complete = false;
         if (result.samples == 0) {

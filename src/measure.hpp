@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Plan -> results: the only loop with time in it. Prints nothing; whoever wants to know passes an Observer.
+// Plan -> results: the only loop with time in it. Prints nothing; whoever wants to know passes an
+// Observer.
 #pragma once
+
+#include "backend/backend.hpp"
+#include "model/plan.hpp"
+#include "model/result.hpp"
+#include "watchdog.hpp"
 
 #include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
-
-#include "backend/backend.hpp"
-#include "model/plan.hpp"
-#include "model/result.hpp"
-#include "watchdog.hpp"
 
 namespace mgpu {
 
@@ -22,15 +23,17 @@ struct Progress {
   double share = 0;  ///< of the current case's samples or seconds, 0 to 1
 };
 
-/// Told of what happens outside the samples; every call comes from the coordinating thread, but for `stuck`.
+/// Told of what happens outside the samples; every call comes from the coordinating thread, but for
+/// `stuck`.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void progress(const Progress&) {}
   virtual void note(const std::string&) {}  ///< something asked for that is not so here
   virtual void finished(const CaseResult&) {}
-  /// On the watchdog's thread: a step does not return. `finished_cases` holds all that ended and what is known of the one that hangs.
-  /// The product's writes the report and leaves the process; where it returns, measure goes on once the step comes back.
+  /// On the watchdog's thread: a step does not return. `finished_cases` holds all that ended and
+  /// what is known of the one that hangs. The product's writes the report and leaves the process;
+  /// where it returns, measure goes on once the step comes back.
   virtual void stuck(const std::vector<CaseResult>& finished_cases, const Error& why, int signal) {
     (void)finished_cases, (void)why, (void)signal;
   }
@@ -38,18 +41,20 @@ class Observer {
 
 struct Results {
   std::vector<CaseResult> cases;
-  bool complete = true;  ///< false: stopped before the end
+  bool complete = true;        ///< false: stopped before the end
   std::optional<Error> error;  ///< of the first failed case
 };
 
-/// Runs the cases in order. A case that fails is a result and the rest goes on, unless the device is lost. Blocking, until done or
-/// `stop` is requested: then the running sample is finished and what was found is returned. Opens contexts on the devices in use
-/// alone. Never throws Error.
-Results measure(const Plan& plan, const Machine& machine, const Sampling& sampling, Backend& backend, Observer& observer,
-                Watchdog& dog, std::stop_token stop);
+/// Runs the cases in order. A case that fails is a result and the rest goes on, unless the device
+/// is lost. Blocking, until done or `stop` is requested: then the running sample is finished and
+/// what was found is returned. Opens contexts on the devices in use alone. Never throws Error.
+Results measure(const Plan& plan, const Machine& machine, const Sampling& sampling,
+                Backend& backend, Observer& observer, Watchdog& dog, std::stop_token stop);
 
-/// Throws Error{memory} with need and have where the case's arrays exceed 90% of what `free(device)` gives; -1 is the host.
-/// `oversubscribe`: managed arrays may spill to the host, but not beyond both.
-void check_memory(const Case& what, const Machine& machine, const std::function<Bytes(int)>& free, bool oversubscribe);
+/// Throws Error{memory} with need and have where the case's arrays exceed 90% of what
+/// `free(device)` gives; -1 is the host. `oversubscribe`: managed arrays may spill to the host, but
+/// not beyond both.
+void check_memory(const Case& what, const Machine& machine, const std::function<Bytes(int)>& free,
+                  bool oversubscribe);
 
 }  // namespace mgpu

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "output.hpp"
 
-#include <fcntl.h>
+#include "model/error.hpp"
+
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
-
-#include "model/error.hpp"
 
 namespace mgpu {
 namespace {
@@ -22,7 +22,8 @@ off_t whole_lines(int fd, off_t size) {
   std::array<char, 4096> block{};
   while (size > 0) {
     const auto length = std::min<off_t>(size, static_cast<off_t>(block.size()));
-    if (pread(fd, block.data(), static_cast<std::size_t>(length), size - length) != length) return size;
+    if (pread(fd, block.data(), static_cast<std::size_t>(length), size - length) != length)
+      return size;
     for (off_t i = length; i > 0; --i)
       if (block[static_cast<std::size_t>(i - 1)] == '\n') return size - length + i;
     size -= length;
@@ -36,7 +37,8 @@ Output::Output(const OutputSpec& spec, bool append, bool force) : spec_(spec), t
   struct stat info {};
   const bool exists = stat(spec_.path.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode))
-    throw Error(ErrorKind::usage, fmt::format("-o {}: that is a directory, name a file in it", spec_.path));
+    throw Error(ErrorKind::usage,
+                fmt::format("-o {}: that is a directory, name a file in it", spec_.path));
   if (exists && !S_ISREG(info.st_mode)) {
     kind_ = Kind::stream;
     fd_ = open(spec_.path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -46,9 +48,12 @@ Output::Output(const OutputSpec& spec, bool append, bool force) : spec_(spec), t
   if (spec_.format == Format::jsonl) {
     kind_ = Kind::appended;
     if (exists && info.st_size > 0 && !append && !force)
-      throw Error(ErrorKind::usage, fmt::format("-o {}: the file has results already: add --append for another round, or --force to "
-                                                "start anew",
-                                                spec_.path));
+      throw Error(
+          ErrorKind::usage,
+          fmt::format(
+              "-o {}: the file has results already: add --append for another round, or --force to "
+              "start anew",
+              spec_.path));
     truncate_ = force && !append;
     fd_ = open(spec_.path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd_ < 0) fail("open");
@@ -82,7 +87,8 @@ Output::Output(Output&& other) noexcept
       truncate_(other.truncate_) {}
 
 void Output::fail(const char* what) const {
-  throw Error(ErrorKind::runtime, fmt::format("cannot {} {}: {}", what, spec_.path, std::strerror(errno)));
+  throw Error(ErrorKind::runtime,
+              fmt::format("cannot {} {}: {}", what, spec_.path, std::strerror(errno)));
 }
 
 void Output::open_temporary() {
@@ -94,7 +100,8 @@ void Output::write_all(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0 && errno == EPIPE && kind_ == Kind::stream) return;  // its reader has seen enough
+    if (written < 0 && errno == EPIPE && kind_ == Kind::stream)
+      return;  // its reader has seen enough
     if (written < 0) fail("write");
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The files of -o: checked before anything runs, whole at any moment. Knows paths and bytes, not what is in them.
+// The files of -o: checked before anything runs, whole at any moment. Knows paths and bytes, not
+// what is in them.
 #pragma once
+
+#include "model/request.hpp"
 
 #include <string>
 #include <string_view>
 
-#include "model/request.hpp"
-
 namespace mgpu {
 
-/// One output. Regular files are replaced by rename, `.jsonl` files are appended to, anything else (a pipe, a terminal, /dev/fd/3)
-/// is written directly, once. All members throw Error{runtime} naming the path where it cannot be written.
+/// One output. Regular files are replaced by rename, `.jsonl` files are appended to, anything else
+/// (a pipe, a terminal, /dev/fd/3) is written directly, once. All members throw Error{runtime}
+/// naming the path where it cannot be written.
 class Output {
  public:
-  /// Makes sure that the path can be written and changes nothing that is there. Error{usage} for an existing non-empty `.jsonl`
-  /// without `append` or `force`, and for a directory.
+  /// Makes sure that the path can be written and changes nothing that is there. Error{usage} for an
+  /// existing non-empty `.jsonl` without `append` or `force`, and for a directory.
   Output(const OutputSpec& spec, bool append, bool force);
   ~Output();
   Output(Output&& other) noexcept;
@@ -26,7 +28,8 @@ class Output {
   /// Whether the bytes of every case go out as it ends; else once, at the end.
   bool incremental() const { return kind_ != Kind::stream; }
 
-  /// Puts `bytes` in the place of what was there (regular files, pipes), or behind it (`.jsonl`, one write each). Blocking.
+  /// Puts `bytes` in the place of what was there (regular files, pipes), or behind it (`.jsonl`,
+  /// one write each). Blocking.
   void write(std::string_view bytes);
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "phases.hpp"
 
+#include "model/stats.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <map>
-
-#include "model/stats.hpp"
 
 namespace mgpu {
 namespace {
@@ -24,7 +24,9 @@ double covered(std::vector<std::pair<double, double>> intervals) {
 }
 
 bool near_memory(const Case& what, int device) {
-  const auto near = [&](const Place& place) { return place.kind == Place::Kind::local || place.device == device; };
+  const auto near = [&](const Place& place) {
+    return place.kind == Place::Kind::local || place.device == device;
+  };
   return what.memory == MemoryKind::managed || (near(what.from) && near(what.to));
 }
 
@@ -36,8 +38,8 @@ void Phases::add(std::span<const LaneRecord> records, const PassResult& pass, in
   if (samples_.size() + records.size() > max_records) return;
   const auto each = [&](Nanos ns) { return static_cast<float>(ns) / static_cast<float>(batch); };
   for (const LaneRecord& record : records)
-    samples_.push_back({static_cast<float>(record.start - pass.release), each(record.wait), each(record.prefetch),
-                        each(record.launch), each(record.sync)});
+    samples_.push_back({static_cast<float>(record.start - pass.release), each(record.wait),
+                        each(record.prefetch), each(record.launch), each(record.sync)});
 }
 
 void Phases::add_marked(std::span<const LaneRecord> records, const PassResult& pass, int batch) {
@@ -49,7 +51,8 @@ void Phases::add_marked(std::span<const LaneRecord> records, const PassResult& p
 
 void Phases::summarize(CaseResult& result, const Case& what, const Machine& machine) const {
   const auto rate = [&](double bytes) {
-    return Rate{bytes / result.summary.median * 1e9, bytes / result.summary.min * 1e9, bytes / result.summary.max * 1e9};
+    return Rate{bytes / result.summary.median * 1e9, bytes / result.summary.min * 1e9,
+                bytes / result.summary.max * 1e9};
   };
   std::map<int, DeviceResult> devices;
   for (const int gpu : what.gpus) devices[gpu].index = gpu;
@@ -60,7 +63,8 @@ void Phases::summarize(CaseResult& result, const Case& what, const Machine& mach
     result.bytes_copied += lane.destination.bytes;
   }
   result.bytes_moved = 2 * result.bytes_copied;
-  result.rates = {rate(static_cast<double>(result.bytes_copied)), rate(static_cast<double>(result.bytes_moved))};
+  result.rates = {rate(static_cast<double>(result.bytes_copied)),
+                  rate(static_cast<double>(result.bytes_moved))};
 
   const std::size_t lanes = schedule_.lanes.size();
   if (lanes == 0) return;
@@ -68,9 +72,11 @@ void Phases::summarize(CaseResult& result, const Case& what, const Machine& mach
   std::vector<double> busy(marked);
   for (auto& [ordinal, device] : devices) {
     if (device.slices == 0) continue;
-    const auto own = [&, gpu = ordinal](std::size_t lane) { return schedule_.lanes[lane].device == gpu; };
-    // A phase of a device is that of its slowest lane in each sample: with an owner wait the lanes take turns in waiting, and the
-    // median of one lane alone would hide it.
+    const auto own = [&, gpu = ordinal](std::size_t lane) {
+      return schedule_.lanes[lane].device == gpu;
+    };
+    // A phase of a device is that of its slowest lane in each sample: with an owner wait the lanes
+    // take turns in waiting, and the median of one lane alone would hide it.
     const auto slowest = [&](float LanePhases::*phase) {
       std::vector<double> values;
       values.reserve(samples);
@@ -104,13 +110,15 @@ void Phases::summarize(CaseResult& result, const Case& what, const Machine& mach
       for (std::size_t s = 0; s < marked; ++s) {
         std::vector<std::pair<double, double>> intervals;
         for (std::size_t l = 0; l < lanes; ++l)
-          if (own(l)) intervals.emplace_back(marked_[s * lanes + l].start, marked_[s * lanes + l].end);
+          if (own(l))
+            intervals.emplace_back(marked_[s * lanes + l].start, marked_[s * lanes + l].end);
         times.push_back(covered(std::move(intervals)));
         busy[s] += times.back();
       }
       device.device_ns = median(std::move(times));
       device.event_samples = static_cast<std::int64_t>(marked);
-      if (*device.device_ns > 0) device.rate = 2e9 * static_cast<double>(device.bytes) / *device.device_ns;
+      if (*device.device_ns > 0)
+        device.rate = 2e9 * static_cast<double>(device.bytes) / *device.device_ns;
       const auto peak = machine.devices[static_cast<std::size_t>(ordinal)].memory_peak;
       if (device.rate && peak && near_memory(what, ordinal)) device.of_peak = *device.rate / *peak;
     }

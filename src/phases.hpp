@@ -2,11 +2,11 @@
 // What the lanes saw, sample by sample, and what it comes to for each device.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "crew.hpp"
 #include "model/result.hpp"
+
+#include <span>
+#include <vector>
 
 namespace mgpu {
 
@@ -14,16 +14,19 @@ class Phases {
  public:
   explicit Phases(const Schedule& schedule);
 
-  /// A timed sample; one record a lane. Outside the clock. Beyond four million records a further sample is not kept.
+  /// A timed sample; one record a lane. Outside the clock. Beyond four million records a further
+  /// sample is not kept.
   void add(std::span<const LaneRecord> records, const PassResult& pass, int batch);
   /// A sample of the second set, with device times.
   void add_marked(std::span<const LaneRecord> records, const PassResult& pass, int batch);
 
-  /// Fills rates, per_device, overlap, event_median_ns and of_peak of a result whose summary is set.
+  /// Fills rates, per_device, overlap, event_median_ns and of_peak of a result whose summary is
+  /// set.
   void summarize(CaseResult& result, const Case& what, const Machine& machine) const;
 
  private:
-  struct LanePhases {  // ns; single precision is exact to a part in ten million and halves what is stored
+  struct LanePhases {  // ns; single precision is exact to a part in ten million and halves what is
+                       // stored
     float start, wait, prefetch, launch, sync;
   };
   struct Busy {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "signals.hpp"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <system_error>
+#include <unistd.h>
 
 namespace mgpu {
 namespace {
 
-constexpr int patience_ms = 1900;  // the report is out within a second; this is for what hangs after it
+constexpr int patience_ms =
+    1900;  // the report is out within a second; this is for what hangs after it
 
 bool ignored(int signal) {
   struct sigaction action {};
@@ -24,20 +24,31 @@ bool ignored(int signal) {
   return action.sa_handler == SIG_IGN;
 }
 
-}  // namespace
-
-Signals::Signals(std::function<void(int)> first) : first_(std::move(first)) {
+sigset_t only(int signal) {
   sigset_t set;
   sigemptyset(&set);
+  sigaddset(&set, signal);
+  return set;
+}
+
+}  // namespace
+
+void block_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     if (signal == SIGHUP && ignored(signal)) continue;
     std::signal(signal, SIG_DFL);  // an ignored signal would be discarded before it could be read
-    sigaddset(&set, signal);
+    const sigset_t set = only(signal);
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
   }
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+Signals::Signals(std::function<void(int)> first) : first_(std::move(first)) {
+  sigset_t blocked;
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  signal_fd_ = signalfd(-1, &blocked, SFD_CLOEXEC);
   quit_fd_ = eventfd(0, EFD_CLOEXEC);
-  if (signal_fd_ < 0 || quit_fd_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  if (signal_fd_ < 0 || quit_fd_ < 0)
+    throw std::system_error(errno, std::generic_category(), "signalfd");
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -67,9 +78,7 @@ void Signals::watch() {
 
 void die_of(int signal) {
   std::signal(signal, SIG_DFL);
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, signal);
+  const sigset_t set = only(signal);
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   raise(signal);
   _Exit(128 + signal);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SIGINT, SIGTERM and SIGHUP as an orderly end. Handlers do nothing: the signals are blocked and read by a thread of their own.
+// SIGINT, SIGTERM and SIGHUP as an orderly end. Handlers do nothing: the signals are blocked and
+// read by a thread of their own.
 #pragma once
 
 #include <atomic>
@@ -8,12 +9,17 @@
 
 namespace mgpu {
 
-/// To be made before any other thread starts, since these inherit what is blocked. SIGINT is taken even where it was inherited as
-/// ignored (a background job of a script); an ignored SIGHUP stays ignored (nohup).
+/// Blocks these signals in the calling thread and all that it starts from now on. SIGINT is taken
+/// even where it was inherited as ignored (a background job of a script); an ignored SIGHUP stays
+/// ignored (nohup).
+void block_signals();
+
+/// Listens for what block_signals has blocked, as long as it lives.
 class Signals {
  public:
-  /// `first` is called with the number of the first signal, on the signals' thread. A second signal ends the process at once, and
-  /// so does a process that is still there two seconds after the first.
+  /// `first` is called with the number of the first signal, on the signals' thread. A second signal
+  /// ends the process at once, and so does a process that is still there two seconds after the
+  /// first.
   explicit Signals(std::function<void(int)> first);
   ~Signals();
   Signals(const Signals&) = delete;

@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: MIT
 #include "trial.hpp"
 
+#include "measure.hpp"
+#include "model/schedule.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "measure.hpp"
-#include "model/schedule.hpp"
+#include <set>
 
 namespace mgpu {
 namespace {
 
 constexpr std::int64_t max_event_samples = 100;
-constexpr double event_share = 0.1;          // of --seconds, for the second set
+constexpr double event_share = 0.1;  // of --seconds, for the second set
 constexpr std::int64_t harness_samples = 50;
 constexpr double harness_seconds = 0.02;
 constexpr Bytes harness_bytes = 4096;
-constexpr double harness_bound = 10;         // a median below this many harness costs is marked
+constexpr double harness_bound = 10;  // a median below this many harness costs is marked
 constexpr std::uint64_t keys = (1u << 20) - 2;
 
-MismatchKind classify(const Check& found, Pattern expected, std::uint64_t offset, std::uint64_t previous_key) {
+MismatchKind classify(const Check& found, Pattern expected, std::uint64_t offset,
+                      std::uint64_t previous_key) {
   const auto holds = [&](Pattern pattern) {
     const Bytes seen = std::min<Bytes>(found.got.size(), found.bad);
     for (Bytes i = 0; i < seen; ++i)
       if (found.got[i] != pattern_byte(pattern, offset + i)) return false;
     return true;
   };
-  if (std::ranges::all_of(found.got, [](unsigned char byte) { return byte == 0; })) return MismatchKind::zeroed;
+  if (std::ranges::all_of(found.got, [](unsigned char byte) { return byte == 0; }))
+    return MismatchKind::zeroed;
   if (holds({expected.key, true})) return MismatchKind::never_written;
   if (previous_key != expected.key && holds({previous_key, false})) return MismatchKind::stale;
   return MismatchKind::corrupt;
@@ -35,8 +38,8 @@ MismatchKind classify(const Check& found, Pattern expected, std::uint64_t offset
 // A crew that position() can be asked about for as long as it lives.
 class VisibleCrew : public Crew {
  public:
-  VisibleCrew(std::atomic<const Crew*>& slot, Backend& backend, const Case& what, const Schedule& schedule,
-              std::span<const std::unique_ptr<Buffer>> buffers)
+  VisibleCrew(std::atomic<const Crew*>& slot, Backend& backend, const Case& what,
+              const Schedule& schedule, std::span<const std::unique_ptr<Buffer>> buffers)
       : Crew(backend, what, schedule, buffers), slot_(slot) {
     slot_ = this;
   }
@@ -50,7 +53,8 @@ class VisibleCrew : public Crew {
 
 }  // namespace
 
-Trial::Trial(const PlannedCase& planned, const Machine& machine, const Sampling& sampling, Backend& backend, Watchdog& dog)
+Trial::Trial(const PlannedCase& planned, const Machine& machine, const Sampling& sampling,
+             Backend& backend, Watchdog& dog)
     : what_(planned.what),
       machine_(machine),
       sampling_(sampling),
@@ -61,7 +65,13 @@ Trial::Trial(const PlannedCase& planned, const Machine& machine, const Sampling&
   result_.key = case_key(what_, machine_);
   result_.what = what_;
   result_.marks = planned.marks;
-  for (const Lane& lane : schedule_.lanes) result_.verification.bytes += lane.destination.bytes;
+  std::set<int> destinations;
+  for (const Lane& lane : schedule_.lanes) {
+    result_.verification.bytes += lane.destination.bytes;
+    destinations.insert(lane.destination.buffer);
+  }
+  result_.owner_wait_idle =
+      what_.owner_wait != OwnerWait::none && destinations.size() == schedule_.lanes.size();
 }
 
 void Trial::run(std::stop_token stop, const std::function<void(const std::string&)>& note,
@@ -119,7 +129,9 @@ void Trial::allocate(const std::function<void(const std::string&)>& note) {
       note(error.what());
     }
   }
-  check_memory(what_, machine_, [&](int device) { return backend_.free_memory(device); }, sampling_.oversubscribe);
+  check_memory(
+      what_, machine_, [&](int device) { return backend_.free_memory(device); },
+      sampling_.oversubscribe);
   for (const BufferSpec& spec : schedule_.buffers)
     guarded(dog_, "allocating", [&] { buffers_.push_back(backend_.allocate(spec)); });
 }
@@ -134,25 +146,27 @@ void Trial::place() {
   }
 }
 
-// A check or a fill runs where the bytes must have arrived; managed pages are touched by the device that copies, so that they stay
-// with it.
+// A check or a fill runs where the bytes must have arrived; managed pages are touched by the device
+// that copies, so that they stay with it.
 int Trial::toucher(const Range& range, int executing, int home) const {
-  const bool managed = schedule_.buffers[static_cast<std::size_t>(range.buffer)].kind == MemoryKind::managed;
+  const bool managed =
+      schedule_.buffers[static_cast<std::size_t>(range.buffer)].kind == MemoryKind::managed;
   return managed ? executing : home;
 }
 
 void Trial::fill_sources() {
   for (const Lane& lane : schedule_.lanes)
     guarded(dog_, "filling", [&] {
-      backend_.fill(toucher(lane.source, lane.device, lane.source_device), part(lane.source), {key_, false}, lane.base);
+      backend_.fill(toucher(lane.source, lane.device, lane.source_device), part(lane.source),
+                    {key_, false}, lane.base);
     });
 }
 
 void Trial::fill_destinations() {
   for (const Lane& lane : schedule_.lanes)
     guarded(dog_, "filling", [&] {
-      backend_.fill(toucher(lane.destination, lane.device, lane.destination_device), part(lane.destination), {key_, true},
-                    lane.base);
+      backend_.fill(toucher(lane.destination, lane.device, lane.destination_device),
+                    part(lane.destination), {key_, true}, lane.base);
     });
 }
 
@@ -160,21 +174,30 @@ void Trial::check() {
   ++result_.verification.passes_checked;
   for (const Lane& lane : schedule_.lanes) {
     const Check found = guarded(dog_, "checking", [&] {
-      return backend_.check(toucher(lane.destination, lane.device, lane.destination_device), part(lane.destination), {key_, false},
-                            lane.base);
+      return backend_.check(toucher(lane.destination, lane.device, lane.destination_device),
+                            part(lane.destination), {key_, false}, lane.base);
     });
     if (found.bad == 0) continue;
     const Bytes offset = lane.base + found.first;
-    const Mismatch mismatch{classify(found, {key_, false}, offset, previous_key_), offset,
-                            pattern_byte({key_, false}, offset), found.got[0], found.bad, lane.device, lane.slice};
+    const Mismatch mismatch{classify(found, {key_, false}, offset, previous_key_),
+                            offset,
+                            pattern_byte({key_, false}, offset),
+                            found.got[0],
+                            found.bad,
+                            lane.device,
+                            lane.slice};
     result_.verified = false;
     result_.verification.mismatch = mismatch;
-    throw Error(ErrorKind::verification,
-                fmt::format("wrong data: {} bytes of slice {}, written by device {}, first at offset {}: expected 0x{:02x}, got "
-                            "0x{:02x} ({}){}",
-                            mismatch.count, mismatch.slice, mismatch.device, mismatch.offset, mismatch.expected, mismatch.got,
-                            name(mismatch.kind), schedule_.peers.empty() ? "" : "; check IOMMU and ACS settings of the peer link"),
-                lane.device);
+    throw Error(
+        ErrorKind::verification,
+        fmt::format(
+            "wrong data: {} bytes of slice {}, written by device {}, first at offset {}: expected "
+            "0x{:02x}, got "
+            "0x{:02x} ({}){}",
+            mismatch.count, mismatch.slice, mismatch.device, mismatch.offset, mismatch.expected,
+            mismatch.got, name(mismatch.kind),
+            schedule_.peers.empty() ? "" : "; check IOMMU and ACS settings of the peer link"),
+        lane.device);
   }
 }
 
@@ -205,17 +228,20 @@ void Trial::sample(Crew& crew, const std::stop_token& stop,
     if (now - told > 100'000'000) {
       told = now;
       progress("sampling", std::max(static_cast<double>(now - start) / static_cast<double>(limit),
-                                    static_cast<double>(samples_.count()) / static_cast<double>(sampling_.samples)));
+                                    static_cast<double>(samples_.count()) /
+                                        static_cast<double>(sampling_.samples)));
     }
   }
   const auto waited_after = backend_.run_queue_delay();
-  if (waited && waited_after) result_.run_queue_delay_ns = static_cast<double>(*waited_after - *waited);
+  if (waited && waited_after)
+    result_.run_queue_delay_ns = static_cast<double>(*waited_after - *waited);
 }
 
 void Trial::event_samples(Crew& crew, const std::stop_token& stop) {
   const Nanos start = backend_.now();
   const auto limit = static_cast<Nanos>(sampling_.seconds * 1e9 * event_share);
-  for (std::int64_t i = 0; i < std::min(max_event_samples, sampling_.samples) && !stop.stop_requested(); ++i) {
+  for (std::int64_t i = 0;
+       i < std::min(max_event_samples, sampling_.samples) && !stop.stop_requested(); ++i) {
     const PassResult one = pass(crew, true);
     phases_.add_marked(crew.records(), one, what_.batch);
     if (backend_.now() - start >= limit) break;
@@ -229,7 +255,8 @@ void Trial::measure_harness(const std::stop_token& stop) {
   const Nanos start = backend_.now();
   for (std::int64_t i = 0; i < harness_samples && !stop.stop_requested(); ++i) {
     const PassResult one = guarded(dog_, "a pass of the harness", [&] { return crew.pass(false); });
-    if (i > 0) samples.push_back(static_cast<double>(one.wall) / what_.batch);  // the first one warms up
+    if (i > 0)
+      samples.push_back(static_cast<double>(one.wall) / what_.batch);  // the first one warms up
     if (static_cast<double>(backend_.now() - start) > harness_seconds * 1e9) break;
   }
   if (!samples.empty()) result_.harness_ns = median(std::move(samples));

@@ -2,13 +2,6 @@
 // One case from allocation to the last check: the passes, in their order.
 #pragma once
 
-#include <atomic>
-#include <functional>
-#include <memory>
-#include <stop_token>
-#include <string>
-#include <vector>
-
 #include "backend/backend.hpp"
 #include "crew.hpp"
 #include "model/plan.hpp"
@@ -16,14 +9,23 @@
 #include "phases.hpp"
 #include "watchdog.hpp"
 
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
 namespace mgpu {
 
 class Trial {
  public:
-  Trial(const PlannedCase& planned, const Machine& machine, const Sampling& sampling, Backend& backend, Watchdog& dog);
+  Trial(const PlannedCase& planned, const Machine& machine, const Sampling& sampling,
+        Backend& backend, Watchdog& dog);
 
-  /// Places, warms up, samples, and checks; blocking, to the end or until `stop` is requested. `progress(phase, share)` is told
-  /// outside the samples, `note` of what could not be had but is not needed. Throws Error; what was found so far stays.
+  /// Places, warms up, samples, and checks; blocking, to the end or until `stop` is requested.
+  /// `progress(phase, share)` is told outside the samples, `note` of what could not be had but is
+  /// not needed. Throws Error; what was found so far stays.
   void run(std::stop_token stop, const std::function<void(const std::string&)>& note,
            const std::function<void(const char*, double)>& progress);
 
@@ -41,7 +43,8 @@ class Trial {
   void fill_destinations();
   void check();
   PassResult pass(Crew& crew, bool marks);
-  void sample(Crew& crew, const std::stop_token& stop, const std::function<void(const char*, double)>& progress);
+  void sample(Crew& crew, const std::stop_token& stop,
+              const std::function<void(const char*, double)>& progress);
   void event_samples(Crew& crew, const std::stop_token& stop);
   void measure_harness(const std::stop_token& stop);
   int toucher(const Range& range, int executing, int home) const;
@@ -54,7 +57,8 @@ class Trial {
   Watchdog& dog_;
   const Schedule schedule_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
-  std::uint64_t key_ = 1, previous_key_ = 1;  // of the pattern in the source, and of the one before it
+  std::uint64_t key_ = 1,
+                previous_key_ = 1;  // of the pattern in the source, and of the one before it
   SampleSeries samples_;
   Phases phases_;
   CaseResult result_;

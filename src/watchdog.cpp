@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "watchdog.hpp"
 
+#include "model/error.hpp"
+
 #include <fmt/format.h>
 
 #include <chrono>
 #include <limits>
-
-#include "model/error.hpp"
 
 namespace mgpu {
 namespace {
@@ -17,7 +17,9 @@ constexpr Nanos expired = -1;
 constexpr Nanos grace = 1'000'000'000;  // what a step may still take after a signal
 
 Nanos clock_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -73,7 +75,8 @@ void Watchdog::interrupt(int signal) {
 void Watchdog::watch() {
   std::unique_lock lock(mutex_);
   while (!quit_) {
-    // A step armed while this sleeps ends no earlier than a whole limit from now, so nothing has to wake it.
+    // A step armed while this sleeps ends no earlier than a whole limit from now, so nothing has to
+    // wake it.
     const Nanos now = clock_now();
     Nanos due = due_.load();
     if (due != expired && due <= now && due_.compare_exchange_strong(due, expired)) {

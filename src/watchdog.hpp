@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Ends a run whose step does not return. Makes no device call and unwinds nothing: a hung driver would block a destructor too.
+// Ends a run whose step does not return. Makes no device call and unwinds nothing: a hung driver
+// would block a destructor too.
 #pragma once
+
+#include "model/units.hpp"
 
 #include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <thread>
-
-#include "model/units.hpp"
 
 namespace mgpu {
 
@@ -20,16 +21,19 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Called on the watchdog's thread when a step has run out of time, with its name, and the signal where one shortened its time
-  /// (else 0). The guarded thread is blocked or will block, so what it was writing may be read. Set while nothing is armed.
-  /// The product's handler writes the partial report and does not return; where it does, disarm throws Error{timeout}.
+  /// Called on the watchdog's thread when a step has run out of time, with its name, and the signal
+  /// where one shortened its time (else 0). The guarded thread is blocked or will block, so what it
+  /// was writing may be read. Set while nothing is armed. The product's handler writes the partial
+  /// report and does not return; where it does, disarm throws Error{timeout}.
   void on_expiry(std::function<void(const char* step, int signal)> handler);
 
-  /// Starts and ends a step of the one guarded thread: an atomic store each. `step` must be a literal.
+  /// Starts and ends a step of the one guarded thread: an atomic store each. `step` must be a
+  /// literal.
   void arm(const char* step);
   void disarm();
 
-  /// From any thread: the running step, and each later one, ends within a second from now or expires.
+  /// From any thread: the running step, and each later one, ends within a second from now or
+  /// expires.
   void interrupt(int signal);
 
  private:
@@ -55,7 +59,10 @@ auto guarded(Watchdog& dog, const char* step, F&& work) {
     Watchdog& dog;
     bool done = false;
     ~Armed() {
-      if (!done) try { dog.disarm(); } catch (...) {}  // the error in flight is the one to report
+      if (!done) try {
+          dog.disarm();
+        } catch (...) {
+        }  // the error in flight is the one to report
     }
   } armed{dog};
   dog.arm(step);

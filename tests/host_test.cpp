@@ -288,22 +288,22 @@ TEST_CASE("a fill writes the pattern byte by byte", "[host]") {
 TEST_CASE("helpers do every block of all jobs once", "[host]") {
   const Cpus cpus(3, allowed_cpus().front());
   Helpers helpers(cpus);
-  const auto caller = GENERATE(Helpers::Caller::works, Helpers::Caller::waits);
+  const auto seat = GENERATE(std::optional<std::size_t>(), 1u);
   constexpr Bytes bytes = mebi + 17;
   std::vector<std::vector<unsigned char>> touched(4, std::vector<unsigned char>(bytes));
   {
     std::vector<std::jthread> callers;
     for (auto& mine : touched)
-      callers.emplace_back([&helpers, &mine, caller] {
+      callers.emplace_back([&helpers, &mine, seat] {
         for (int round = 0; round < 5; ++round)
-          helpers.run(bytes, caller, [&mine](Bytes offset, Bytes count) {
+          helpers.run(bytes, seat, [&mine](Bytes offset, Bytes count) {
             for (Bytes i = offset; i < offset + count; ++i) ++mine[i];
           });
       });
   }
   for (const auto& mine : touched)
     CHECK(std::ranges::count(mine, 5) == static_cast<std::ptrdiff_t>(bytes));
-  helpers.run(0, caller, [](Bytes, Bytes) {});
+  helpers.run(0, seat, [](Bytes, Bytes) {});
 }
 
 TEST_CASE("the host has as many devices as are asked for", "[host]") {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "measure.hpp"
 
+#include "faulty.hpp"
+#include "sim.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -8,15 +11,13 @@
 #include <string>
 #include <thread>
 
-#include "faulty.hpp"
-#include "sim.hpp"
-
 using namespace mgpu;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-CaseSpec spec(std::string_view gpus, std::string_view size, MemoryKind memory = MemoryKind::device) {
+CaseSpec spec(std::string_view gpus, std::string_view size,
+              MemoryKind memory = MemoryKind::device) {
   CaseSpec made;
   made.gpus = parse_gpus(gpus, "--gpus");
   made.size = parse_size(size, "--size");
@@ -36,15 +37,16 @@ Sampling few() {
   return sampling;
 }
 
-Results run(Backend& backend, std::vector<CaseSpec> cases, const Sampling& sampling = few(), Observer* observer = nullptr,
-            std::stop_token stop = {}) {
+Results run(Backend& backend, std::vector<CaseSpec> cases, const Sampling& sampling = few(),
+            Observer* observer = nullptr, std::stop_token stop = {}) {
   Request request;
   request.cases = std::move(cases);
   request.sampling = sampling;
   const Machine machine = backend.machine();
   Observer silent;
   Watchdog dog(sampling.timeout);
-  return measure(make_plan(request, machine), machine, sampling, backend, observer ? *observer : silent, dog, stop);
+  return measure(make_plan(request, machine), machine, sampling, backend,
+                 observer ? *observer : silent, dog, stop);
 }
 
 Results run_sim(CaseSpec what, SimOptions options = {}, const Sampling& sampling = few()) {
@@ -57,7 +59,9 @@ Results run_faulty(std::vector<Fault> faults, CaseSpec what, const Sampling& sam
   return run(backend, {std::move(what)}, sampling);
 }
 
-bool has(const CaseResult& result, Mark mark) { return std::ranges::find(result.marks, mark) != result.marks.end(); }
+bool has(const CaseResult& result, Mark mark) {
+  return std::ranges::find(result.marks, mark) != result.marks.end();
+}
 
 }  // namespace
 
@@ -148,18 +152,21 @@ TEST_CASE("the owner wait of fresh streams, single thread and batches verifies t
 TEST_CASE("a batch divides the time by its executions") {
   CaseSpec once = spec("0", "64MiB"), batched = once;
   batched.batch = 16;
-  const double single = run_sim(once).cases[0].summary.median, each = run_sim(batched).cases[0].summary.median;
+  const double single = run_sim(once).cases[0].summary.median,
+               each = run_sim(batched).cases[0].summary.median;
   CHECK(each < single);
   CHECK(each > 0.8 * single);
 }
 
 TEST_CASE("small copies are marked as bound by the harness, large ones are not") {
   CHECK(has(run_sim(spec("0", "4KiB")).cases[0], Mark::harness_bound));
-  CHECK_FALSE(has(run_sim(spec("0", "1GB"), [] {
-                    SimOptions options;
-                    options.data = false;
-                    return options;
-                  }()).cases[0],
+  CHECK_FALSE(has(run_sim(spec("0", "1GB"),
+                          [] {
+                            SimOptions options;
+                            options.data = false;
+                            return options;
+                          }())
+                      .cases[0],
                   Mark::harness_bound));
 }
 
@@ -180,7 +187,9 @@ TEST_CASE("contexts are made on the GPUs in use alone") {
   CHECK(backend.opened() == std::set{1, 3});
 }
 
-TEST_CASE("one flipped byte is found, with its offset, what was expected and got, how many, and who wrote it") {
+TEST_CASE(
+    "one flipped byte is found, with its offset, what was expected and got, how many, and who "
+    "wrote it") {
   Fault flip;
   flip.act = Fault::Act::flip;
   flip.device = 1;
@@ -253,10 +262,12 @@ TEST_CASE("every sample can be verified, and says so") {
   CHECK(has(result, Mark::verified_every));
 }
 
-TEST_CASE("an error in any call ends the case with its kind and names the device, and nothing hangs") {
+TEST_CASE(
+    "an error in any call ends the case with its kind and names the device, and nothing hangs") {
   using Call = Fault::Call;
-  for (const Call call : {Call::open, Call::allocate, Call::open_worker, Call::fill, Call::check, Call::copy, Call::sync,
-                          Call::prefetch, Call::wait_for, Call::anchor, Call::at})
+  for (const Call call :
+       {Call::open, Call::allocate, Call::open_worker, Call::fill, Call::check, Call::copy,
+        Call::sync, Call::prefetch, Call::wait_for, Call::anchor, Call::at})
     for (const auto& threads : vocabulary<Threads>) {
       Fault fault;
       fault.call = call;
@@ -322,7 +333,8 @@ TEST_CASE("a stop request ends the run after the running sample, with what was f
   Sampling sampling;
   sampling.samples = 1'000'000;
   sampling.seconds = 1000;
-  const Results results = run(backend, {spec("0", "256MiB"), spec("0", "1MiB")}, sampling, &stopper, stopper.source.get_token());
+  const Results results = run(backend, {spec("0", "256MiB"), spec("0", "1MiB")}, sampling, &stopper,
+                              stopper.source.get_token());
   CHECK_FALSE(results.complete);
   REQUIRE(results.cases.size() == 1);
   CHECK(results.cases[0].samples > 0);
@@ -358,7 +370,8 @@ TEST_CASE("a step that hangs is told with what was found, its phase, lane and de
   listener.backend = &backend;
   Sampling sampling = few();
   sampling.timeout = 0.05;
-  const Results results = run(backend, {spec("0,1", "1MiB"), spec("0", "2MiB")}, sampling, &listener);
+  const Results results =
+      run(backend, {spec("0,1", "1MiB"), spec("0", "2MiB")}, sampling, &listener);
   REQUIRE(listener.cases.size() == 1);
   CHECK(listener.cases[0].samples > 0);
   CHECK_THAT(listener.why, ContainsSubstring("slice 1 on device 1 is synchronising"));
@@ -406,16 +419,20 @@ TEST_CASE("the memory guard names the place, what is needed and what there is") 
   const auto all_free = [](int) { return Bytes{141'000'000'000}; };
   CHECK_THROWS_AS(check_memory(what, machine, all_free, false), Error);  // 128 GB on each of 126.9
   try {
-    check_memory(what, machine, [](int device) { return device == 1 ? Bytes{1} << 30 : Bytes{1} << 40; }, false);
+    check_memory(
+        what, machine, [](int device) { return device == 1 ? Bytes{1} << 30 : Bytes{1} << 40; },
+        false);
     FAIL("GPU 1 has one GiB");
   } catch (const Error& error) {
     CHECK(error.kind == ErrorKind::memory);
     CHECK(error.device == 1);
-    CHECK_THAT(error.what(), ContainsSubstring("GPU 1") && ContainsSubstring("need") && ContainsSubstring("have"));
+    CHECK_THAT(error.what(), ContainsSubstring("GPU 1") && ContainsSubstring("need") &&
+                                 ContainsSubstring("have"));
   }
 }
 
-TEST_CASE("managed arrays may exceed a GPU only where it is asked for, and never GPU and host together") {
+TEST_CASE(
+    "managed arrays may exceed a GPU only where it is asked for, and never GPU and host together") {
   const Machine machine = SimBackend().machine();
   Request request;
   request.cases = {spec("0", "80GB", MemoryKind::managed)};
@@ -435,6 +452,9 @@ TEST_CASE("CPU devices of one node share its memory in the guard") {
   Request request;
   request.cases = {spec("0,1", "6GB/gpu")};
   const Case what = make_plan(request, machine).cases[0].what;
-  CHECK_THROWS_AS(check_memory(what, machine, [](int) { return Bytes{20'000'000'000}; }, false), Error);
-  CHECK_NOTHROW(check_memory(what, machine, [](int) { return Bytes{30'000'000'000}; }, false));
+  CHECK_THROWS_AS(check_memory(
+                      what, machine, [](int) { return Bytes{20'000'000'000}; }, false),
+                  Error);
+  CHECK_NOTHROW(check_memory(
+      what, machine, [](int) { return Bytes{30'000'000'000}; }, false));
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "model/plan.hpp"
+
+#include "sim.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
-
-#include "model/plan.hpp"
-#include "sim.hpp"
 
 using namespace mgpu;
 
@@ -72,8 +73,10 @@ TEST_CASE("the home GPU copies where no other is named") {
 
 TEST_CASE("managed slices are prefetched once by default, and never where a place is given") {
   CHECK(planned(managed(spec("0,1", "1GB")), simulated()).what.prefetch == Prefetch::once);
-  CHECK(planned(with_home(managed(spec("0,1", "1GB")), "0"), simulated()).what.prefetch == Prefetch::none);
-  CHECK(planned(with_home(managed(spec("0,1", "1GB")), "local"), simulated()).what.prefetch == Prefetch::none);
+  CHECK(planned(with_home(managed(spec("0,1", "1GB")), "0"), simulated()).what.prefetch ==
+        Prefetch::none);
+  CHECK(planned(with_home(managed(spec("0,1", "1GB")), "local"), simulated()).what.prefetch ==
+        Prefetch::none);
   CHECK(planned(spec("0,1", "1GB"), simulated()).what.prefetch == Prefetch::none);
 }
 
@@ -109,7 +112,9 @@ TEST_CASE("the copy engine within one GPU cannot be another GPU's work") {
   CHECK_FALSE(planned(wrong, host_machine()).skip);
 }
 
-TEST_CASE("a GPU without concurrent managed access drops the default prefetch and refuses an explicit one") {
+TEST_CASE(
+    "a GPU without concurrent managed access drops the default prefetch and refuses an explicit "
+    "one") {
   SimOptions old;
   old.concurrent_managed = {true, false};
   const auto dropped = planned(managed(spec("0,1", "1GB")), simulated(2, old));
@@ -183,7 +188,8 @@ TEST_CASE("threads spin only where the process' CPUs outnumber the lanes") {
 
 TEST_CASE("the key of a case forgets which GPUs ran it, and nothing else") {
   const Machine machine = simulated(3);
-  const Case first = planned(spec("0", "1GB"), machine).what, second = planned(spec("2", "1GB"), machine).what;
+  const Case first = planned(spec("0", "1GB"), machine).what,
+             second = planned(spec("2", "1GB"), machine).what;
   CHECK(case_key(first, machine).size() == 16);
   CHECK(case_key(first, machine) == case_key(second, machine));
 

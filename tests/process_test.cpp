@@ -2,19 +2,18 @@
 // The real binary, started as a shell would.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-
-#include <fcntl.h>
-#include <poll.h>
-#include <pty.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <pty.h>
 #include <string>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 using Catch::Matchers::ContainsSubstring;
@@ -37,7 +36,8 @@ void exec(const std::vector<std::string>& args) {
 }
 
 // Runs mgpu to its end; `seen` is told of what stderr holds so far and may signal the process.
-Ended start(const std::vector<std::string>& args, const std::function<void(pid_t, const std::string&)>& seen = {},
+Ended start(const std::vector<std::string>& args,
+            const std::function<void(pid_t, const std::string&)>& seen = {},
             bool ignore_sigint = false) {
   std::array<int, 2> out{}, err{};
   REQUIRE(pipe2(out.data(), O_CLOEXEC) == 0);
@@ -59,8 +59,10 @@ Ended start(const std::vector<std::string>& args, const std::function<void(pid_t
       if (fds[i].fd < 0 || fds[i].revents == 0) continue;
       std::array<char, 4096> block{};
       const ssize_t length = read(fds[i].fd, block.data(), block.size());
-      if (length <= 0) fds[i].fd = -1;
-      else (i == 0 ? ended.out : ended.err).append(block.data(), static_cast<std::size_t>(length));
+      if (length <= 0)
+        fds[i].fd = -1;
+      else
+        (i == 0 ? ended.out : ended.err).append(block.data(), static_cast<std::size_t>(length));
       if (seen) seen(child, ended.err);
     }
   }
@@ -71,7 +73,8 @@ Ended start(const std::vector<std::string>& args, const std::function<void(pid_t
 }
 
 // The same with a terminal for stdout and stderr; `seen` is told of all that was printed.
-Ended start_on_terminal(const std::vector<std::string>& args, const std::function<void(pid_t, const std::string&)>& seen = {}) {
+Ended start_on_terminal(const std::vector<std::string>& args,
+                        const std::function<void(pid_t, const std::string&)>& seen = {}) {
   int terminal = -1;
   winsize size{24, 80, 0, 0};
   const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
@@ -111,9 +114,10 @@ TEST_CASE("an unknown option exits 2, says so on stderr and prints nothing") {
   CHECK_THAT(ended.err, ContainsSubstring("--sise") && ContainsSubstring("--size"));
 }
 
-TEST_CASE("a size that is no multiple of anything is copied by CPUs and verified to the last byte") {
-  const Ended ended =
-      start(host_copy({"--host-devices", "2", "--size", "1000003", "--split", "3", "--samples", "20", "--json"}));
+TEST_CASE(
+    "a size that is no multiple of anything is copied by CPUs and verified to the last byte") {
+  const Ended ended = start(host_copy(
+      {"--host-devices", "2", "--size", "1000003", "--split", "3", "--samples", "20", "--json"}));
   REQUIRE(ended.code() == 0);
   const json result = json::parse(ended.out)["cases"][0];
   CHECK(result["bytes_copied"] == 1000003);
@@ -122,15 +126,19 @@ TEST_CASE("a size that is no multiple of anything is copied by CPUs and verified
   CHECK(result["per_device"].size() == 2);
 }
 
-TEST_CASE("copies of one array follow each other on CPUs where the host waits for the owner, else they overlap") {
+TEST_CASE(
+    "copies of one array follow each other on CPUs where the host waits for the owner, else they "
+    "overlap") {
   const auto result = [](const char* wait) {
-    const Ended ended = start(host_copy({"--host-devices", "2", "--unified", "--home", "0", "--size", "64MiB", "--samples", "20",
-                                         "--owner-wait", wait, "--json"}));
+    const Ended ended =
+        start(host_copy({"--host-devices", "2", "--unified", "--gpus", "0,1", "--home", "0",
+                         "--size", "64MiB", "--samples", "20", "--owner-wait", wait, "--json"}));
     REQUIRE(ended.code() == 0);
     return json::parse(ended.out)["cases"][0];
   };
   const json with = result("host"), without = result("none");
-  // Busy times that follow each other fill at most the wall time; those that overlap fill it more than once.
+  // Busy times that follow each other fill at most the wall time; those that overlap fill it more
+  // than once.
   CHECK(with["overlap"].get<double>() <= 1.0);
   CHECK(without["per_device"][0]["wait_ns"] == 0);
   CHECK(without["per_device"][1]["wait_ns"] == 0);
@@ -190,19 +198,21 @@ TEST_CASE("progress is shown on a terminal and wiped, the report is coloured") {
   CHECK(piped.out.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("a signal in the middle gives the partial report and ends the process as the signal does") {
+TEST_CASE(
+    "a signal in the middle gives the partial report and ends the process as the signal does") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     bool sent = false;
     // On a terminal, progress tells when sampling has begun; the report goes to a file.
     std::string path = "/tmp/mgpu-signal-XXXXXX";
     const int file = mkstemp(path.data());
     REQUIRE(file >= 0);
-    const Ended ended = start_on_terminal(host_copy({"--size", "4MiB", "--seconds", "60", "-o", "json:" + path}),
-                                          [&](pid_t child, const std::string& printed) {
-                                            if (sent || printed.find("sampling") == std::string::npos) return;
-                                            sent = true;
-                                            kill(child, signal);
-                                          });
+    const Ended ended =
+        start_on_terminal(host_copy({"--size", "4MiB", "--seconds", "60", "-o", "json:" + path}),
+                          [&](pid_t child, const std::string& printed) {
+                            if (sent || printed.find("sampling") == std::string::npos) return;
+                            sent = true;
+                            kill(child, signal);
+                          });
     std::string text(1 << 24, '\0');
     const int reopened = open(path.c_str(), O_RDONLY);
     text.resize(static_cast<std::size_t>(read(reopened, text.data(), text.size())));
@@ -222,7 +232,8 @@ TEST_CASE("a signal in the middle gives the partial report and ends the process 
 TEST_CASE("a background job of a script can be interrupted too") {
   bool sent = false;
   const Ended ended = start(
-      host_copy({"--size", "1MiB", "--seconds", "60", "--owner-wait", "host"}),  // its note on stderr tells that it runs
+      host_copy({"--size", "1MiB", "--seconds", "60", "--owner-wait",
+                 "host"}),  // its note on stderr tells that it runs
       [&](pid_t child, const std::string& err) {
         if (sent || err.empty()) return;
         sent = true;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include "model/schedule.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
 #include <map>
 #include <set>
-
-#include "model/schedule.hpp"
 
 using namespace mgpu;
 
@@ -69,14 +69,16 @@ TEST_CASE("slices cover every byte once, in order, whatever the size, number and
     const auto [begin, end] = slice_bounds(size, n, i, align);
     CHECK(begin == reached);
     CHECK(end >= begin);
-    if (i + 1 < n) CHECK(end % (size / static_cast<Bytes>(n) < align ? std::min<Bytes>(align, 16) : align) == 0);
+    if (i + 1 < n)
+      CHECK(end % (size / static_cast<Bytes>(n) < align ? std::min<Bytes>(align, 16) : align) == 0);
     reached = end;
   }
   CHECK(reached == size);
 }
 
 TEST_CASE("the seed's halves meet at 2 MiB unless a finer alignment is asked for") {
-  CHECK(slice_bounds(4'000'000'000, 2, 1, Bytes{2} << 20).first == 2'000'000'000 / 2097152 * 2097152);
+  CHECK(slice_bounds(4'000'000'000, 2, 1, Bytes{2} << 20).first ==
+        2'000'000'000 / 2097152 * 2097152);
   CHECK(slice_bounds(4'000'000'000, 2, 1, 4).first == 2'000'000'000);
 }
 
@@ -99,7 +101,8 @@ TEST_CASE("every byte of the destination is written once, from the same offset o
       }
       CHECK(copies == 1);
       for (const Range& range : {lane.source, lane.destination})
-        CHECK(range.offset + range.bytes <= schedule.buffers[static_cast<std::size_t>(range.buffer)].bytes);
+        CHECK(range.offset + range.bytes <=
+              schedule.buffers[static_cast<std::size_t>(range.buffer)].bytes);
     }
     CHECK(reached == size);
   }
@@ -121,7 +124,8 @@ TEST_CASE("device memory at home local is one allocation a slice, on the GPU tha
   REQUIRE(schedule.buffers.size() == 4);
   for (const Lane& lane : schedule.lanes) {
     CHECK(schedule.buffers[static_cast<std::size_t>(lane.source.buffer)].device == lane.device);
-    CHECK(schedule.buffers[static_cast<std::size_t>(lane.destination.buffer)].device == lane.device);
+    CHECK(schedule.buffers[static_cast<std::size_t>(lane.destination.buffer)].device ==
+          lane.device);
   }
   CHECK(schedule.peers.empty());
 }
@@ -145,7 +149,8 @@ TEST_CASE("a slice prefetch touches only the slice") {
   Case what = unified(Bytes{8} << 20);
   what.prefetch = Prefetch::slice;
   for (const Lane& lane : make_schedule(what).lanes) {
-    REQUIRE(kinds(lane.sample) == std::vector{StepKind::prefetch, StepKind::prefetch, StepKind::copy});
+    REQUIRE(kinds(lane.sample) ==
+            std::vector{StepKind::prefetch, StepKind::prefetch, StepKind::copy});
     CHECK(lane.sample[0].range == lane.source);
     CHECK(lane.sample[1].range == lane.destination);
     CHECK(lane.setup.empty());
@@ -156,7 +161,8 @@ TEST_CASE("an array prefetch covers both whole arrays in every lane") {
   Case what = unified(Bytes{8} << 20);
   what.prefetch = Prefetch::array;
   for (const Lane& lane : make_schedule(what).lanes) {
-    REQUIRE(kinds(lane.sample) == std::vector{StepKind::prefetch, StepKind::prefetch, StepKind::copy});
+    REQUIRE(kinds(lane.sample) ==
+            std::vector{StepKind::prefetch, StepKind::prefetch, StepKind::copy});
     CHECK(lane.sample[0].range == Range{0, 0, what.size});
     CHECK(lane.sample[1].range == Range{1, 0, what.size});
   }
@@ -171,13 +177,16 @@ TEST_CASE("a prefetch once happens before the first pass and in no sample") {
   }
 }
 
-TEST_CASE("ownership is taken of one array after the other by number, each before its prefetch, and given up after the copy") {
+TEST_CASE(
+    "ownership is taken of one array after the other by number, each before its prefetch, and "
+    "given up after the copy") {
   Case what = unified(Bytes{8} << 20);
   what.prefetch = Prefetch::array;
   what.owner_wait = OwnerWait::host;
   for (const Lane& lane : make_schedule(what).lanes) {
-    REQUIRE(kinds(lane.sample) == std::vector{StepKind::own, StepKind::prefetch, StepKind::own, StepKind::prefetch,
-                                              StepKind::copy, StepKind::release});
+    REQUIRE(kinds(lane.sample) == std::vector{StepKind::own, StepKind::prefetch, StepKind::own,
+                                              StepKind::prefetch, StepKind::copy,
+                                              StepKind::release});
     CHECK(lane.sample[0].range.buffer == 0);
     CHECK(lane.sample[2].range.buffer == 1);
   }
@@ -211,7 +220,9 @@ TEST_CASE("a truncated schedule keeps its steps and touches the head of each lan
       for (const Step& step : tiny.lanes[i].sample) {
         if (step.kind != StepKind::copy && step.kind != StepKind::prefetch) continue;
         CHECK(step.range.bytes == 4096);
-        const Range& own = step.range.buffer == whole.lanes[i].source.buffer ? whole.lanes[i].source : whole.lanes[i].destination;
+        const Range& own = step.range.buffer == whole.lanes[i].source.buffer
+                               ? whole.lanes[i].source
+                               : whole.lanes[i].destination;
         CHECK(step.range.offset == own.offset);
       }
     }
@@ -248,5 +259,6 @@ TEST_CASE("the printed steps say who waits, what is prefetched and what is copie
   for (const std::string& line : describe_steps(schedule, schedule.lanes[1])) text += line + "\n";
   CHECK(text.find("own buffer 0: the host waits for its last user") != std::string::npos);
   CHECK(text.find("prefetch buffer 0 [0, +8388608) to device 1") != std::string::npos);
-  CHECK(text.find("copy buffer 1 [4194304, +4194304) <- buffer 0 [4194304, +4194304)") != std::string::npos);
+  CHECK(text.find("copy buffer 1 [4194304, +4194304) <- buffer 0 [4194304, +4194304)") !=
+        std::string::npos);
 }

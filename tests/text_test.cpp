@@ -64,9 +64,9 @@ TEST_CASE("a trial is shown as BenchmarkTools does, with rates for its GC column
   █▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▄▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▄▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▄ ▄
   100 μs        Histogram: log(frequency) by time          3 ms <
 
- GPU  slices  bytes  device time  launch  waits       rate  of peak
-   0       1   2 GB      99.5 μs  4.1 μs   0 ns  4.02 TB/s      84%
-   1       1   2 GB      99.5 μs  4.1 μs   0 ns  4.02 TB/s      84%
+ GPU  slices  bytes  device time  launch       rate  of peak
+   0       1   2 GB      99.5 μs  4.1 μs  4.02 TB/s      84%
+   1       1   2 GB      99.5 μs  4.1 μs  4.02 TB/s      84%
  GPU 0: 00000000:17:00.0  GPU-9a1e0c5d  NVIDIA H200
  GPU 1: 00000000:2A:00.0  GPU-77b2d1aa  NVIDIA H200
  verified 4,000,000,000 bytes in 2 of 105 passes, around every sample
@@ -167,6 +167,12 @@ TEST_CASE("the header names what is not as by default", "[text]") {
   CHECK(has(case_phrase(what, BackendKind::cuda), "from GPU 0, to GPU 1"));
 }
 
+TEST_CASE("waits are a column wherever they were asked for", "[text]") {
+  Report report = sample_report();
+  report.cases[0].what.owner_wait = OwnerWait::host;
+  CHECK(has(text_of(report), "device time  launch  waits"));
+}
+
 TEST_CASE("a device that only holds the arrays is named too", "[text]") {
   Report report = sample_report();
   report.cases[0].per_device.resize(1);
@@ -180,8 +186,7 @@ TEST_CASE("an idle device's row says 0 B", "[text]") {
   DeviceResult idle;
   idle.index = 1;
   report.cases[0].per_device[1] = idle;
-  CHECK(has(text_of(report),
-            "   1       0    0 B            -       -      -          -        -\n"));
+  CHECK(has(text_of(report), "   1       0    0 B            -       -          -        -\n"));
 }
 
 TEST_CASE("wrong data is told with place, bytes, count, device and what may help", "[text]") {

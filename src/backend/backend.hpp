@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The one seam of the program: what a machine that copies must be able to do. Policies are not here (see model/schedule).
-// All calls throw Error. "Blocking" returns when the work is done; "stream-ordered" returns once it is queued.
+// The one seam of the program: what a machine that copies must be able to do. Policies are not here
+// (see model/schedule). All calls throw Error. "Blocking" returns when the work is done;
+// "stream-ordered" returns once it is queued.
 #pragma once
+
+#include "model/error.hpp"
+#include "model/machine.hpp"
+#include "model/pattern.hpp"
+#include "model/schedule.hpp"
 
 #include <array>
 #include <functional>
@@ -11,14 +17,10 @@
 #include <string>
 #include <string_view>
 
-#include "model/error.hpp"
-#include "model/machine.hpp"
-#include "model/pattern.hpp"
-#include "model/schedule.hpp"
-
 namespace mgpu {
 
-/// An allocation; freed by the destructor, which never throws. At least 2 MiB aligned where it is that large, else 256 bytes.
+/// An allocation; freed by the destructor, which never throws. At least 2 MiB aligned where it is
+/// that large, else 256 bytes.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -32,29 +34,36 @@ struct Part {
 
 /// What a check found.
 struct Check {
-  Bytes bad = 0;                           ///< bytes that differ from the pattern
-  Bytes first = 0;                         ///< offset in the part of the first one, where bad > 0
-  std::array<unsigned char, 8> got{};      ///< the bytes from there on (fewer at the part's end: the rest is 0)
+  Bytes bad = 0;    ///< bytes that differ from the pattern
+  Bytes first = 0;  ///< offset in the part of the first one, where bad > 0
+  std::array<unsigned char, 8>
+      got{};  ///< the bytes from there on (fewer at the part's end: the rest is 0)
 };
 
-/// One stream on one device. Used by one thread at a time, but for `wait_for`'s other. Destructors never throw and may block.
-/// Drain (sync) all workers of a case before any is destroyed.
+/// One stream on one device. Used by one thread at a time, but for `wait_for`'s other. Destructors
+/// never throw and may block. Drain (sync) all workers of a case before any is destroyed.
 class Worker {
  public:
   virtual ~Worker() = default;
-  virtual Nanos begin(Nanos release) = 0;  ///< a sample starts in the calling thread: bind it to the device, forget the marks; now
-  virtual Nanos now() = 0;                 ///< the calling thread's clock, the same epoch as Backend::now
-  virtual void advise(Part part, Advice advice, int home) = 0;        ///< blocking; before first touch
-  virtual void prefetch(Part part) = 0;                               ///< stream-ordered, to this worker's device
-  virtual void copy(Part destination, Part source, Engine engine, int access) = 0;  ///< stream-ordered
-  virtual int mark() = 0;                                             ///< stream-ordered; the mark's number since begin, from 0
-  virtual void wait_for(Worker& other, OwnerWait how) = 0;            ///< for all that `other` was given until now; host: blocking
-  virtual void sync() = 0;                                            ///< blocking; throws what the stream met
+  virtual Nanos begin(Nanos release) = 0;  ///< a sample starts in the calling thread: bind it to
+                                           ///< the device, forget the marks; now
+  virtual Nanos now() = 0;  ///< the calling thread's clock, the same epoch as Backend::now
+  virtual void advise(Part part, Advice advice, int home) = 0;  ///< blocking; before first touch
+  virtual void prefetch(Part part) = 0;  ///< stream-ordered, to this worker's device
+  virtual void copy(Part destination, Part source, Engine engine,
+                    int access) = 0;  ///< stream-ordered
+  virtual int mark() = 0;             ///< stream-ordered; the mark's number since begin, from 0
+  virtual void wait_for(
+      Worker& other,
+      OwnerWait how) = 0;   ///< for all that `other` was given until now; host: blocking
+  virtual void sync() = 0;  ///< blocking; throws what the stream met
 
-  /// Places the marks made from now on the clock of now(), by a mark of its own; blocking, before begin, outside the clock.
+  /// Places the marks made from now on the clock of now(), by a mark of its own; blocking, before
+  /// begin, outside the clock.
   virtual void anchor() = 0;
-  /// When the stream reached a mark since begin, after sync, on the clock of now(): exact between own marks, a few microseconds
-  /// between workers. Needs an anchor made not long before (CUDA's event times are single precision).
+  /// When the stream reached a mark since begin, after sync, on the clock of now(): exact between
+  /// own marks, a few microseconds between workers. Needs an anchor made not long before (CUDA's
+  /// event times are single precision).
   virtual Nanos at(int mark) = 0;
 };
 
@@ -62,22 +71,28 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// What there is, without making a context. Throws Error{no_gpu} where there is nothing to run on.
+  /// What there is, without making a context. Throws Error{no_gpu} where there is nothing to run
+  /// on.
   virtual Machine machine() = 0;
 
-  /// Makes contexts on these ordinals and no other, loads all kernels there. Before anything below; blocking; idempotent.
+  /// Makes contexts on these ordinals and no other, loads all kernels there. Before anything below;
+  /// blocking; idempotent.
   virtual void open(std::span<const int> devices, Wait wait) = 0;
 
-  /// Lets `device` access the memory of `peer`. Before allocation. Error{unavailable} where it cannot be had.
+  /// Lets `device` access the memory of `peer`. Before allocation. Error{unavailable} where it
+  /// cannot be had.
   virtual void connect(int device, int peer) = 0;
 
-  /// Bytes that can be had now on a device, or on the host (-1): there MemAvailable, cut by the cgroup's limit less use.
+  /// Bytes that can be had now on a device, or on the host (-1): there MemAvailable, cut by the
+  /// cgroup's limit less use.
   virtual Bytes free_memory(int device) = 0;
 
-  virtual std::unique_ptr<Buffer> allocate(const BufferSpec& spec) = 0;  ///< Error{memory} where there is no room
-  virtual std::unique_ptr<Worker> open_worker(int device) = 0;           ///< from any thread; cheap
+  virtual std::unique_ptr<Buffer> allocate(
+      const BufferSpec& spec) = 0;  ///< Error{memory} where there is no room
+  virtual std::unique_ptr<Worker> open_worker(int device) = 0;  ///< from any thread; cheap
 
-  /// Executed by `device`, which thereby touches the memory; blocking. `base` is the array offset of the part's first byte.
+  /// Executed by `device`, which thereby touches the memory; blocking. `base` is the array offset
+  /// of the part's first byte.
   virtual void fill(int device, Part part, Pattern pattern, Bytes base) = 0;
   virtual Check check(int device, Part part, Pattern pattern, Bytes base) = 0;
 
@@ -90,7 +105,8 @@ class Backend {
   virtual std::optional<Nanos> run_queue_delay() { return std::nullopt; }
 };
 
-/// One row for each backend that is built in. `available` is false in a build without it; `make` then throws Error{no_gpu}.
+/// One row for each backend that is built in. `available` is false in a build without it; `make`
+/// then throws Error{no_gpu}.
 struct BackendRow {
   BackendKind kind;
   bool available;

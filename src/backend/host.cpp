@@ -96,7 +96,8 @@ class HostBackend final : public Backend {
   }
 
   std::unique_ptr<Worker> open_worker(int device) override {
-    return start<HostWorker>(device, opened(device), *topology_, retired_delay_);
+    HostDevice& executes = opened(device);
+    return start<HostWorker>(device, executes, *topology_, retired_delay_);
   }
 
   void fill(int device, Part part, Pattern pattern, Bytes base) override {
@@ -104,7 +105,7 @@ class HostBackend final : public Backend {
     const auto block = [&](Bytes offset, Bytes bytes) {
       fill_pattern(data + offset, bytes, pattern, base + offset);
     };
-    opened(device).helpers.run(part.bytes, Helpers::Caller::waits, std::cref(block));
+    opened(device).helpers.run(part.bytes, std::nullopt, std::cref(block));
   }
 
   Check check(int device, Part part, Pattern pattern, Bytes base) override {
@@ -118,7 +119,7 @@ class HostBackend final : public Backend {
       sum.first = sum.bad == 0 ? offset + found.first : std::min(sum.first, offset + found.first);
       sum.bad += found.bad;
     };
-    opened(device).helpers.run(part.bytes, Helpers::Caller::waits, std::cref(block));
+    opened(device).helpers.run(part.bytes, std::nullopt, std::cref(block));
     for (Bytes i = 0; sum.bad > 0 && i < std::min<Bytes>(sum.got.size(), part.bytes - sum.first);
          ++i)
       sum.got[i] = static_cast<unsigned char>(data[sum.first + i]);

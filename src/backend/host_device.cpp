@@ -26,8 +26,8 @@ std::byte* HostBuffer::data(Part part) {
 struct Helpers::Job {
   const Work& work;
   const Bytes bytes, block;
-  const std::size_t limit;  // of helpers
-  std::size_t inside = 0;   // helpers at it now; guarded by mutex_
+  const std::optional<std::size_t> seat;
+  std::size_t inside = 0;  // helpers at it now; guarded by mutex_
   std::atomic<Bytes> next = 0;
 
   bool drained() const { return next >= bytes; }
@@ -40,31 +40,35 @@ struct Helpers::Job {
 Helpers::Helpers(const std::vector<int>& cpus) {
   jobs_.reserve(64);
   for (std::size_t i = 0; i < cpus.size(); ++i)
-    threads_.emplace_back([this, &cpus](const std::stop_token& stop) { help(cpus, stop); });
+    threads_.emplace_back([this, i, cpu = cpus[i]](const std::stop_token& stop) {
+      // Bound one by one: where a CPU is busy Linux wakes several on the same other one, and they
+      // gain nothing.
+      bind_thread({&cpu, 1});
+      help(i, stop);
+    });
 }
 
-void Helpers::run(Bytes bytes, Caller caller, const Work& work) {
+void Helpers::run(Bytes bytes, std::optional<std::size_t> seat, const Work& work) {
   // Blocks small enough that a thread which loses its CPU delays the others little.
   const Bytes block =
       std::clamp(bytes / (8 * count()) / block_unit * block_unit, block_unit, 64 * block_unit);
-  Job job{work, bytes, block, count() - (caller == Caller::works ? 1 : 0)};
+  Job job{work, bytes, block, seat};
   std::unique_lock lock(mutex_);
   jobs_.push_back(&job);
   lock.unlock();
   work_.notify_all();
-  if (caller == Caller::works) job.drain();
+  if (seat) job.drain();
   lock.lock();
   done_.wait(lock, [&] { return job.drained() && job.inside == 0; });
   std::erase(jobs_, &job);
 }
 
-void Helpers::help(const std::vector<int>& cpus, const std::stop_token& stop) {
-  bind_thread(cpus);
+void Helpers::help(std::size_t seat, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   auto job = jobs_.end();
   const auto found = [&] {
     job = std::ranges::find_if(jobs_,
-                               [](const Job* j) { return !j->drained() && j->inside < j->limit; });
+                               [seat](const Job* j) { return !j->drained() && j->seat != seat; });
     return job != jobs_.end();
   };
   while (work_.wait(lock, stop, found)) {

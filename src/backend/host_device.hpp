@@ -32,24 +32,25 @@ class HostBuffer final : public Buffer {
   Pages pages_;
 };
 
-/// Threads, one a CPU, that share work of any stream of a device; asleep while there is none.
+/// Threads, one bound to each CPU of a device, that share work of any stream of it; asleep while
+/// there is none.
 class Helpers {
  public:
   /// Called with offset and size of blocks, by several threads at once; must not throw.
   using Work = std::function<void(Bytes, Bytes)>;
-  enum class Caller { works, waits };
 
-  /// `cpus` must outlive it. Throws std::system_error.
+  /// Throws std::system_error.
   explicit Helpers(const std::vector<int>& cpus);
 
   std::size_t count() const { return threads_.size(); }
 
-  /// Blocking; from any thread, several at once. A caller that works takes the place of one helper.
-  void run(Bytes bytes, Caller caller, const Work& work);
+  /// Blocking; from any thread, several at once. `seat`: the caller works too, on the CPU of that
+  /// index, whose helper leaves it alone; without one it sleeps.
+  void run(Bytes bytes, std::optional<std::size_t> seat, const Work& work);
 
  private:
   struct Job;
-  void help(const std::vector<int>& cpus, const std::stop_token& stop);
+  void help(std::size_t seat, const std::stop_token& stop);
 
   std::mutex mutex_;
   std::condition_variable_any work_;
@@ -65,6 +66,7 @@ struct HostDevice {
   const CpuGroup group;
   const std::optional<int> numa;  ///< that memory can be bound to
   Helpers helpers;
+  std::atomic<std::size_t> workers = 0;  ///< made so far: they take the CPUs in turn
 };
 
 }  // namespace mgpu

@@ -10,7 +10,7 @@ namespace mgpu {
 namespace {
 
 // Waking helpers costs more than copying this much.
-constexpr Bytes alone_below = Bytes{256} << 10;
+constexpr Bytes alone_below = Bytes{1} << 20;
 
 constexpr std::uint32_t capacity = 256;  // of the ring; divides 2^32, so that counters may wrap
 
@@ -21,6 +21,7 @@ HostWorker::HostWorker(HostDevice& device, const Topology& topology,
     : device_(device),
       topology_(topology),
       retired_delay_(retired_delay),
+      seat_(device.workers++ % device.group.cpus.size()),
       ring_(capacity),
       times_(64),
       thread_([this] { execute_all(); }) {}
@@ -112,7 +113,7 @@ void HostWorker::submit(const Command& command) {
 }
 
 void HostWorker::execute_all() {
-  bind_thread(device_.group.cpus);
+  bind_thread({&device_.group.cpus[seat_], 1});
   for (std::uint32_t number = 0;; ++number) {
     await(given_, number + 1);
     const Command& command = ring_[number % capacity];
@@ -155,7 +156,7 @@ void HostWorker::copy_now(const Command& command) {
     }
   };
   if (command.bytes < alone_below || device_.helpers.count() < 2) return block(0, command.bytes);
-  device_.helpers.run(command.bytes, Helpers::Caller::works, std::cref(block));
+  device_.helpers.run(command.bytes, seat_, std::cref(block));
 }
 
 }  // namespace mgpu

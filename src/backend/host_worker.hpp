@@ -58,6 +58,7 @@ class HostWorker final : public Worker {
   HostDevice& device_;
   const Topology& topology_;
   std::atomic<Nanos>& retired_delay_;
+  const std::size_t seat_;  // index of the CPU that its thread is bound to
   std::vector<Command> ring_;
   std::vector<Nanos> times_;
   int marks_ = 0;

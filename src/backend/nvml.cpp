@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "backend/nvml.hpp"
 
+#include <algorithm>
 #include <array>
 #include <dlfcn.h>
+#include <filesystem>
 #include <fstream>
+#include <set>
 #include <stdexcept>
 
 namespace mgpu {
@@ -22,11 +25,57 @@ Library open_library(const char* name) {
   return library;
 }
 
+/// Null where the library has none.
+template <class Function>
+Function* seek_function(const Library& library, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(library.get(), name));
+}
+
 template <class Function>
 Function* find_function(const Library& library, const char* name) {
-  void* address = dlsym(library.get(), name);
-  if (address == nullptr) throw std::runtime_error(dlerror());
-  return reinterpret_cast<Function*>(address);
+  auto* const function = seek_function<Function>(library, name);
+  if (function == nullptr) throw std::runtime_error(dlerror());
+  return function;
+}
+
+// nvmlTemperature_v1_t and nvmlProcessInfo_v2_t.
+struct NvmlTemperature {
+  unsigned version = sizeof(NvmlTemperature) | 1U << 24;
+  unsigned sensor = 0;  // the GPU's own
+  int celsius = 0;
+};
+struct NvmlProcess {
+  unsigned pid = 0;
+  unsigned long long used_bytes = 0;
+  unsigned gpu_instance = 0, compute_instance = 0;
+};
+static_assert(sizeof(NvmlTemperature) == 12 && sizeof(NvmlProcess) == 24);
+
+constexpr int nvml_insufficient_size = 7;
+constexpr int nvml_sm_clock = 1, nvml_memory_clock = 2;
+
+/// A number that a function gives, where the library has it and the GPU supports it.
+template <class Value, class Function, class... Kind>
+std::optional<Value> ask(Function* function, NvmlDevice* device, Kind... kind) {
+  Value value{};
+  if (function == nullptr || function(device, kind..., &value) != 0) return std::nullopt;
+  return value;
+}
+
+std::optional<int> as_int(std::optional<unsigned> value) {
+  if (!value) return std::nullopt;
+  return static_cast<int>(*value);
+}
+
+std::optional<double> as_watts(std::optional<unsigned> milliwatts) {
+  if (!milliwatts) return std::nullopt;
+  return *milliwatts / 1000.0;
+}
+
+/// Drivers that translate into a container's numbers give the thread that made the context.
+bool is_own_thread(unsigned id) {
+  std::error_code ignored;
+  return std::filesystem::exists("/proc/self/task/" + std::to_string(id), ignored);
 }
 
 /// "NVRM version: NVIDIA UNIX ... x86_64  580.159.04  Release Build ...": the first word of digits
@@ -55,6 +104,53 @@ struct Nvml::Functions {
       find_function<int(const char*, NvmlDevice**)>(library, "nvmlDeviceGetHandleByUUID");
   int (*mig_mode)(NvmlDevice*, unsigned*, unsigned*) =
       find_function<int(NvmlDevice*, unsigned*, unsigned*)>(library, "nvmlDeviceGetMigMode");
+
+  // Of telemetry: null where a library is too old, or too new, to have it.
+  using Number = int(NvmlDevice*, unsigned*);
+  using NumberOf = int(NvmlDevice*, int kind, unsigned*);
+  using Reasons = int(NvmlDevice*, unsigned long long*);
+  using Temperature = int(NvmlDevice*, NvmlTemperature*);
+  using Processes = int(NvmlDevice*, unsigned* count, NvmlProcess*);
+  NumberOf* clock = seek_function<NumberOf>(library, "nvmlDeviceGetClockInfo");
+  NumberOf* max_clock = seek_function<NumberOf>(library, "nvmlDeviceGetMaxClockInfo");
+  Number* power = seek_function<Number>(library, "nvmlDeviceGetPowerUsage");
+  Number* power_limit = seek_function<Number>(library, "nvmlDeviceGetEnforcedPowerLimit");
+  Temperature* temperature = seek_function<Temperature>(library, "nvmlDeviceGetTemperatureV");
+  NumberOf* old_temperature = seek_function<NumberOf>(library, "nvmlDeviceGetTemperature");
+  Reasons* event_reasons =
+      seek_function<Reasons>(library, "nvmlDeviceGetCurrentClocksEventReasons");
+  Reasons* throttle_reasons =
+      seek_function<Reasons>(library, "nvmlDeviceGetCurrentClocksThrottleReasons");
+  Processes* processes =
+      seek_function<Processes>(library, "nvmlDeviceGetComputeRunningProcesses_v3");
+
+  std::optional<int> celsius(NvmlDevice* device) const {
+    NvmlTemperature reading;
+    if (temperature != nullptr && temperature(device, &reading) == 0) return reading.celsius;
+    return as_int(ask<unsigned>(old_temperature, device, 0));
+  }
+
+  unsigned long long reasons(NvmlDevice* device) const {
+    auto bits = ask<unsigned long long>(event_reasons, device);
+    if (!bits) bits = ask<unsigned long long>(throttle_reasons, device);
+    return bits.value_or(0);
+  }
+
+  std::optional<int> others(NvmlDevice* device) const {
+    if (processes == nullptr) return std::nullopt;
+    std::vector<NvmlProcess> found(16);
+    int status = nvml_insufficient_size;
+    // Others may come between two calls, so what did not suffice is asked with room to spare.
+    for (int tries = 0; status == nvml_insufficient_size && tries < 3; ++tries) {
+      auto count = static_cast<unsigned>(found.size());
+      status = processes(device, &count, found.data());
+      found.resize(status == 0 ? count : count + 16);
+    }
+    if (status != 0) return std::nullopt;
+    std::vector<unsigned> pids;
+    for (const auto& process : found) pids.push_back(process.pid);
+    return other_processes(pids, is_own_thread);
+  }
 };
 
 Nvml::Nvml(const char* library) {
@@ -90,6 +186,41 @@ Nvml::Identity Nvml::identify(const std::string& uuid) const {
   if (functions_ && functions_->by_uuid(("MIG-" + uuid).c_str(), &device) == 0)
     return {"MIG-" + uuid, true};
   return {"GPU-" + uuid, false};
+}
+
+std::optional<Telemetry> Nvml::telemetry(const std::string& uuid) const {
+  NvmlDevice* device = nullptr;
+  if (!functions_ || functions_->by_uuid(uuid.c_str(), &device) != 0) return std::nullopt;
+  const auto& of = *functions_;
+  Telemetry now;
+  now.sm_mhz = as_int(ask<unsigned>(of.clock, device, nvml_sm_clock));
+  now.sm_max_mhz = as_int(ask<unsigned>(of.max_clock, device, nvml_sm_clock));
+  now.memory_mhz = as_int(ask<unsigned>(of.clock, device, nvml_memory_clock));
+  now.memory_max_mhz = as_int(ask<unsigned>(of.max_clock, device, nvml_memory_clock));
+  now.power_w = as_watts(ask<unsigned>(of.power, device));
+  now.power_limit_w = as_watts(ask<unsigned>(of.power_limit, device));
+  now.temperature_c = of.celsius(device);
+  now.event_reasons = event_reason_words(of.reasons(device));
+  now.other_processes = of.others(device);
+  return now;
+}
+
+std::vector<std::string> event_reason_words(unsigned long long bits) {
+  constexpr std::array words = {
+      "",           "applications-clocks", "sw-power-cap", "hw-slowdown",
+      "sync-boost", "sw-thermal",          "hw-thermal",   "hw-power-brake"};
+  std::vector<std::string> said;
+  for (std::size_t i = 1; i < words.size(); ++i)
+    if ((bits >> i & 1) != 0) said.emplace_back(words[i]);
+  return said;
+}
+
+std::optional<int> other_processes(std::span<const unsigned> pids,
+                                   const std::function<bool(unsigned pid)>& ours) {
+  const std::set<unsigned> distinct(pids.begin(), pids.end());
+  const auto own = std::ranges::count_if(distinct, ours);
+  if (own == 0) return std::nullopt;
+  return static_cast<int>(distinct.size()) - static_cast<int>(own);
 }
 
 }  // namespace mgpu

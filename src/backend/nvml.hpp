@@ -3,8 +3,14 @@
 // it can. Throws nothing.
 #pragma once
 
+#include "model/evidence.hpp"
+
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace mgpu {
 
@@ -29,10 +35,24 @@ class Nvml {
   /// Without NVML: taken for a whole GPU.
   Identity identify(const std::string& uuid) const;
 
+  /// The state of a device now, by its Identity::uuid; nullopt without NVML or the device.
+  /// Blocking: a dozen calls of the driver, each from microseconds to milliseconds, so never inside
+  /// a sample. What NVML cannot tell is absent: most of it for a MIG instance.
+  std::optional<Telemetry> telemetry(const std::string& uuid) const;
+
  private:
   struct Functions;
   std::unique_ptr<Functions> functions_;  // null where NVML is not usable
   std::string state_;
 };
+
+/// Words of nvmlClocksEventReasons bits, lowest bit first. Idle, display clocks and unknown bits
+/// have none.
+std::vector<std::string> event_reason_words(unsigned long long bits);
+
+/// How many of a GPU's processes are not `ours`. Nullopt where none is ours: then these numbers are
+/// of another PID namespace, as in a container, or this process is not on the GPU.
+std::optional<int> other_processes(std::span<const unsigned> pids,
+                                   const std::function<bool(unsigned pid)>& ours);
 
 }  // namespace mgpu

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What a machine has. Filled by a backend without making a context; absent values are nullopt, never zero.
+// What a machine has. Filled by a backend without making a context; absent values are nullopt,
+// never zero.
 #pragma once
+
+#include "model/units.hpp"
+#include "model/words.hpp"
 
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "model/units.hpp"
-#include "model/words.hpp"
 
 namespace mgpu {
 

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The position-dependent pattern that fills and checks use. Plain C++17: device code includes it too.
+// The position-dependent pattern that fills and checks use. Plain C++17: device code includes it
+// too.
 #pragma once
 
 #include <cstdint>
 
 namespace mgpu {
 
-/// What a byte range must hold. The byte at offset g of the array is byte g % 8 of word(g / 8), little-endian.
-/// `inverted` flips every bit: a destination poisoned with the inverse of what is expected differs in every byte.
+/// What a byte range must hold. The byte at offset g of the array is byte g % 8 of word(g / 8),
+/// little-endian. `inverted` flips every bit: a destination poisoned with the inverse of what is
+/// expected differs in every byte.
 struct Pattern {
   std::uint64_t key = 0;  ///< below 2^20; each differs in every word from the others
   bool inverted = false;
 };
 
-/// Never zero for a plain pattern: an odd multiplier and x ^ x >> 32 are both bijections of the 64-bit words.
+/// Never zero for a plain pattern: an odd multiplier and x ^ x >> 32 are both bijections of the
+/// 64-bit words.
 constexpr std::uint64_t pattern_word(Pattern pattern, std::uint64_t index) {
   std::uint64_t x = (index + 1 + (pattern.key << 44)) * 0x9E3779B97F4A7C15ull;
   x ^= x >> 32;

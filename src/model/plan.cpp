@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "model/plan.hpp"
 
+#include "model/fields.hpp"
+#include "model/schedule.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include "model/fields.hpp"
-#include "model/schedule.hpp"
 
 namespace mgpu {
 namespace {
@@ -29,7 +29,8 @@ Place resolve_place(const std::optional<PlaceSpec>& spec, const Machine& machine
   return {Place::Kind::device, resolve_gpus({spec->gpu}, machine, "--home").front()};
 }
 
-std::vector<int> resolve_executors(const CaseSpec& spec, const Place& home, const Machine& machine) {
+std::vector<int> resolve_executors(const CaseSpec& spec, const Place& home,
+                                   const Machine& machine) {
   if (!spec.gpus.empty()) return resolve_gpus(spec.gpus, machine, "--gpus");
   // With both arrays on a named GPU, that GPU copies them unless --gpus says otherwise.
   if (home.kind == Place::Kind::device) return {home.device};
@@ -37,18 +38,24 @@ std::vector<int> resolve_executors(const CaseSpec& spec, const Place& home, cons
 }
 
 Bytes resolve_size(const CaseSpec& spec, std::size_t gpus, BackendKind backend) {
-  const Size size = spec.size.value_or(Size{backend == BackendKind::host ? Bytes{256} << 20 : Bytes{1} << 30, true});
+  const Size size = spec.size.value_or(
+      Size{backend == BackendKind::host ? Bytes{256} << 20 : Bytes{1} << 30, true});
   if (!size.per_gpu) return size.bytes;
   const auto bytes = checked_multiply(size.bytes, gpus);
   if (!bytes)
-    throw Error(ErrorKind::usage, fmt::format("--size: {} bytes for each of {} GPUs overflow 64 bits", size.bytes, gpus));
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("--size: {} bytes for each of {} GPUs overflow 64 bits", size.bytes, gpus));
   return *bytes;
 }
 
 // What is impossible on every machine is usage, what is impossible on this one is unavailable.
-std::optional<Skip> refusal(const Case& what, const CaseSpec& spec, const Request& request, const Machine& machine) {
+std::optional<Skip> refusal(const Case& what, const CaseSpec& spec, const Request& request,
+                            const Machine& machine) {
   const auto usage = [](std::string why) { return Skip{ErrorKind::usage, std::move(why)}; };
-  const auto unavailable = [](std::string why) { return Skip{ErrorKind::unavailable, std::move(why)}; };
+  const auto unavailable = [](std::string why) {
+    return Skip{ErrorKind::unavailable, std::move(why)};
+  };
   const bool managed = what.memory == MemoryKind::managed;
   const bool host = machine.backend == BackendKind::host;
 
@@ -56,27 +63,37 @@ std::optional<Skip> refusal(const Case& what, const CaseSpec& spec, const Reques
   for (const Place& place : {what.from, what.to})
     if (place.kind == Place::Kind::device) used.insert(place.device);
 
-  const auto most = (static_cast<std::size_t>(what.split) + what.gpus.size() - 1) / what.gpus.size();
+  const auto most =
+      (static_cast<std::size_t>(what.split) + what.gpus.size() - 1) / what.gpus.size();
   if (most > max_lanes_per_device)
-    return usage(fmt::format("--split {}: that is {} slices a device, at most {} are possible", what.split, most,
-                             max_lanes_per_device));
+    return usage(fmt::format("--split {}: that is {} slices a device, at most {} are possible",
+                             what.split, most, max_lanes_per_device));
   if (!managed && what.prefetch != Prefetch::none)
-    return usage(fmt::format("--prefetch {} is for managed memory: add --unified", name(what.prefetch)));
-  if (what.gpus.size() > 1 && std::ranges::any_of(what.gpus, [&](int g) { return device_of(machine, g).mig; }))
-    return unavailable("--gpus names several MIG instances, and a process can use one MIG instance: name one of them");
+    return usage(
+        fmt::format("--prefetch {} is for managed memory: add --unified", name(what.prefetch)));
+  if (what.gpus.size() > 1 &&
+      std::ranges::any_of(what.gpus, [&](int g) { return device_of(machine, g).mig; }))
+    return unavailable(
+        "--gpus names several MIG instances, and a process can use one MIG instance: name one of "
+        "them");
 
   if (managed) {
     for (const int gpu : used) {
       const Device& device = device_of(machine, gpu);
       if (!device.managed)
-        return unavailable(fmt::format("unified memory is not supported on {}: use --memory device", label(machine, gpu)));
+        return unavailable(fmt::format("unified memory is not supported on {}: use --memory device",
+                                       label(machine, gpu)));
       if (device.concurrent_managed) continue;
       if (spec.prefetch && *spec.prefetch != Prefetch::none)
-        return unavailable(fmt::format("--prefetch {}: {} has concurrentManagedAccess=0, so it cannot prefetch: use --no-prefetch",
-                                       name(*spec.prefetch), label(machine, gpu)));
+        return unavailable(
+            fmt::format("--prefetch {}: {} has concurrentManagedAccess=0, so it cannot prefetch: "
+                        "use --no-prefetch",
+                        name(*spec.prefetch), label(machine, gpu)));
       if (request.sampling.oversubscribe)
-        return unavailable(fmt::format("--oversubscribe: {} has concurrentManagedAccess=0, so its managed memory cannot exceed it",
-                                       label(machine, gpu)));
+        return unavailable(
+            fmt::format("--oversubscribe: {} has concurrentManagedAccess=0, so its managed memory "
+                        "cannot exceed it",
+                        label(machine, gpu)));
     }
     return std::nullopt;
   }
@@ -85,11 +102,16 @@ std::optional<Skip> refusal(const Case& what, const CaseSpec& spec, const Reques
     const int home = what.to.device;
     if (gpu == home) continue;
     if (what.engine == Engine::memcpy)
-      return usage(fmt::format("--engine memcpy within GPU {} would run on GPU {} itself, not on GPU {}: use --engine kernel, or --gpus {}",
-                               home, home, gpu, home));
+      return usage(
+          fmt::format("--engine memcpy within GPU {} would run on GPU {} itself, not on GPU {}: "
+                      "use --engine kernel, or --gpus {}",
+                      home, home, gpu, home));
     const auto& peers = device_of(machine, gpu).peers;
     if (static_cast<std::size_t>(home) >= peers.size() || !peers[static_cast<std::size_t>(home)])
-      return unavailable(fmt::format("GPU {} cannot access the memory of GPU {} (no peer access): use --home local or --unified", gpu, home));
+      return unavailable(
+          fmt::format("GPU {} cannot access the memory of GPU {} (no peer access): use --home "
+                      "local or --unified",
+                      gpu, home));
   }
   return std::nullopt;
 }
@@ -106,7 +128,8 @@ std::vector<Mark> known_marks(const Case& what, const Machine& machine) {
     return l2 && entry.second > 0 && entry.second / 2 <= *l2;
   });
   if (cached) marks.push_back(Mark::l2);
-  if (what.memory == MemoryKind::managed && what.engine == Engine::memcpy && machine.backend == BackendKind::cuda)
+  if (what.memory == MemoryKind::managed && what.engine == Engine::memcpy &&
+      machine.backend == BackendKind::cuda)
     marks.push_back(Mark::in_place);
   return marks;
 }
@@ -132,18 +155,22 @@ PlannedCase plan_case(const CaseSpec& spec, const Request& request, const Machin
   planned.skip = refusal(what, spec, request, machine);
   if (planned.skip) return planned;
 
-  if (what.prefetch != Prefetch::none &&
-      std::ranges::any_of(what.gpus, [&](int g) { return !device_of(machine, g).concurrent_managed; })) {
+  if (what.prefetch != Prefetch::none && std::ranges::any_of(what.gpus, [&](int g) {
+        return !device_of(machine, g).concurrent_managed;
+      })) {
     what.prefetch = Prefetch::none;
     planned.marks.push_back(Mark::prefetch_unsupported);
   }
   const auto lanes = static_cast<std::size_t>(what.threads == Threads::single ? 1 : what.split);
   what.wait = machine.host.allowed_cpus.size() > lanes ? Wait::spin : Wait::block;
   if (what.owner_wait != OwnerWait::none && !managed && home.kind == Place::Kind::local)
-    planned.warnings.emplace_back("--owner-wait changes nothing here: each slice has arrays of its own (see --home and --unified)");
+    planned.warnings.emplace_back(
+        "--owner-wait changes nothing here: each slice has arrays of its own (see --home and "
+        "--unified)");
   if (what.split < static_cast<int>(what.gpus.size()))
     planned.warnings.push_back(fmt::format("--split {} leaves {} of {} devices idle", what.split,
-                                           what.gpus.size() - static_cast<std::size_t>(what.split), what.gpus.size()));
+                                           what.gpus.size() - static_cast<std::size_t>(what.split),
+                                           what.gpus.size()));
   for (const Mark mark : known_marks(what, machine)) planned.marks.push_back(mark);
   if (request.sampling.warmup == 0) planned.marks.push_back(Mark::no_warmup);
   if (request.sampling.verify == Verify::every) planned.marks.push_back(Mark::verified_every);
@@ -158,17 +185,22 @@ std::string to_string(const Place& place) {
 
 Plan make_plan(const Request& request, const Machine& machine) {
   Plan plan;
-  for (const CaseSpec& spec : request.cases) plan.cases.push_back(plan_case(spec, request, machine));
+  for (const CaseSpec& spec : request.cases)
+    plan.cases.push_back(plan_case(spec, request, machine));
   return plan;
 }
 
 double estimate_ns(const Case& what, const Machine& machine, const Sampling& sampling) {
   constexpr double unknown_peak = 10e9, realistic_share = 0.85, overhead_ns = 20e3;
   double rate = 0;
-  for (const int gpu : what.gpus) rate += device_of(machine, gpu).memory_peak.value_or(unknown_peak);
-  const double pass = 2e9 * static_cast<double>(what.size) / (rate * realistic_share) * what.batch + overhead_ns;
-  const double sampled = std::min(sampling.seconds * 1e9, static_cast<double>(sampling.samples) * pass);
-  const int checks = sampling.verify == Verify::none ? 1 : 4;  // fills and checks cost about a pass each
+  for (const int gpu : what.gpus)
+    rate += device_of(machine, gpu).memory_peak.value_or(unknown_peak);
+  const double pass =
+      2e9 * static_cast<double>(what.size) / (rate * realistic_share) * what.batch + overhead_ns;
+  const double sampled =
+      std::min(sampling.seconds * 1e9, static_cast<double>(sampling.samples) * pass);
+  const int checks =
+      sampling.verify == Verify::none ? 1 : 4;  // fills and checks cost about a pass each
   return sampled * 1.1 + pass * (sampling.warmup + 1 + checks);
 }
 

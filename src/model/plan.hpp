@@ -2,13 +2,13 @@
 // Request x Machine -> the cases in order, each runnable or skipped with a reason. Pure.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "model/error.hpp"
 #include "model/machine.hpp"
 #include "model/request.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace mgpu {
 
@@ -31,8 +31,9 @@ struct Case {
   Place from, to;
   bool bidirectional = false;
   int split = 1;
-  Bytes size = 0;   ///< of the source array in all, as of the destination
-  Bytes align = 16;  ///< as asked or by default; slices() says what an array too small falls back to
+  Bytes size = 0;  ///< of the source array in all, as of the destination
+  Bytes align =
+      16;  ///< as asked or by default; slices() says what an array too small falls back to
   Engine engine = Engine::kernel;
   int access = 16;
   int batch = 1;
@@ -55,7 +56,7 @@ struct Skip {
 struct PlannedCase {
   Case what;
   std::optional<Skip> skip;
-  std::vector<Mark> marks;            ///< known before measuring (L2, in-place, prefetch-unsupported)
+  std::vector<Mark> marks;  ///< known before measuring (L2, in-place, prefetch-unsupported)
   std::vector<std::string> warnings;  ///< what an option that was asked for does not do here
 };
 
@@ -63,13 +64,16 @@ struct Plan {
   std::vector<PlannedCase> cases;
 };
 
-/// Throws Error for what is wrong with the request itself (selectors, sizes); a combination that cannot run becomes a Skip.
+/// Throws Error for what is wrong with the request itself (selectors, sizes); a combination that
+/// cannot run becomes a Skip.
 Plan make_plan(const Request& request, const Machine& machine);
 
-/// Wall time of the whole case as far as it can be told beforehand, in ns: from the memory's peak rate, else from 10 GB/s a device.
+/// Wall time of the whole case as far as it can be told beforehand, in ns: from the memory's peak
+/// rate, else from 10 GB/s a device.
 double estimate_ns(const Case& what, const Machine& machine, const Sampling& sampling);
 
-/// The 16 hex digits over everything that identifies a case: all of Case but `gpus`, and the device names in order (FNV-1a).
+/// The 16 hex digits over everything that identifies a case: all of Case but `gpus`, and the device
+/// names in order (FNV-1a).
 std::string case_key(const Case& what, const Machine& machine);
 
 }  // namespace mgpu

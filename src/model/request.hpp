@@ -2,13 +2,13 @@
 // What the user asked for: text turned into types, with no knowledge of the machine.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "model/gpus.hpp"
 #include "model/units.hpp"
 #include "model/words.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace mgpu {
 
@@ -20,7 +20,8 @@ inline constexpr auto vocabulary<Command> = std::to_array<Word<Command>>({
     {Command::show, "show", "render a saved result again"},
 });
 
-/// One combination of what shapes a case; nullopt where the default depends on other choices or on the machine.
+/// One combination of what shapes a case; nullopt where the default depends on other choices or on
+/// the machine.
 struct CaseSpec {
   GpuList gpus;  ///< empty: not given
   std::optional<Size> size;

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
-// What was found, and nothing of how it is shown. Reports are written from these structs and read back into them.
+// What was found, and nothing of how it is shown. Reports are written from these structs and read
+// back into them.
 #pragma once
-
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "model/error.hpp"
 #include "model/machine.hpp"
 #include "model/plan.hpp"
 #include "model/stats.hpp"
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace mgpu {
 
-/// A rate of each sample: of its median, of the fastest (max) and of the slowest (min); bytes per second.
+/// A rate of each sample: of its median, of the fastest (max) and of the slowest (min); bytes per
+/// second.
 struct Rate {
   double median = 0, max = 0, min = 0;
 };
@@ -24,14 +26,16 @@ struct Rates {
   Rate moved;   ///< read + written
 };
 
-/// One device's part of a sample. Times are medians over the samples of the slowest lane of the device.
+/// One device's part of a sample. Times are medians over the samples of the slowest lane of the
+/// device.
 struct DeviceResult {
   int index = 0;  ///< in Machine::devices
   Bytes bytes = 0;
   int slices = 0;
   std::optional<double> device_ns;  ///< by events around the copy, from the second set of samples
-  std::optional<double> launch_ns, wait_ns, prefetch_ns, sync_ns;  ///< host time in each kind of call
-  std::optional<double> skew_ns;    ///< its start after the first device's start
+  std::optional<double> launch_ns, wait_ns, prefetch_ns,
+      sync_ns;                    ///< host time in each kind of call
+  std::optional<double> skew_ns;  ///< its start after the first device's start
   std::int64_t event_samples = 0;
   std::optional<double> rate;     ///< bytes moved per second of device time
   std::optional<double> of_peak;  ///< rate over the memory's peak
@@ -49,10 +53,10 @@ inline constexpr auto vocabulary<MismatchKind> = std::to_array<Word<MismatchKind
 
 struct Mismatch {
   MismatchKind kind = MismatchKind::corrupt;
-  Bytes offset = 0;  ///< of the first wrong byte, in the array
+  Bytes offset = 0;           ///< of the first wrong byte, in the array
   int expected = 0, got = 0;  ///< that byte
-  Bytes count = 0;   ///< wrong bytes in all
-  int device = 0;    ///< ordinal that wrote them
+  Bytes count = 0;            ///< wrong bytes in all
+  int device = 0;             ///< ordinal that wrote them
   int slice = 0;
 };
 
@@ -73,10 +77,11 @@ struct CaseResult {
   std::vector<double> samples_ns;  ///< those stored, in time order
   std::vector<double> settle_ns;   ///< every pass before the first sample, placing included
   std::optional<double> harness_ns;
-  std::optional<double> run_queue_delay_ns;  ///< host backend: time that threads waited for a CPU during the samples
+  std::optional<double>
+      run_queue_delay_ns;  ///< host backend: time that threads waited for a CPU during the samples
   Summary summary;
-  std::optional<double> event_median_ns;     ///< median wall time of the second set, with events
-  Bytes bytes_copied = 0, bytes_moved = 0;   ///< per sample
+  std::optional<double> event_median_ns;    ///< median wall time of the second set, with events
+  Bytes bytes_copied = 0, bytes_moved = 0;  ///< per sample
   Rates rates;
   std::optional<double> of_peak;  ///< median moved rate over the sum of the devices' memory peaks
   std::vector<DeviceResult> per_device;

@@ -10,8 +10,11 @@
 namespace mgpu {
 namespace {
 
-// A product of two 64-bit numbers may wrap; the quotient and the remainder of size / n keep every term below size.
-Bytes share(Bytes size, Bytes n, Bytes i) { return size / n * i + size % n * i / n; }
+// A product of two 64-bit numbers may wrap; the quotient and the remainder of size / n keep every
+// term below size.
+Bytes share(Bytes size, Bytes n, Bytes i) {
+  return size / n * i + size % n * i / n;
+}
 
 struct Side {
   std::vector<Range> slices;  // by slice number
@@ -23,7 +26,8 @@ bool one_allocation(MemoryKind memory, const Place& place) {
 }
 
 // Appends the buffers of one array and tells where each slice lies in them.
-Side lay_out(const Case& what, MemoryKind memory, const Place& place, std::vector<BufferSpec>& buffers) {
+Side lay_out(const Case& what, MemoryKind memory, const Place& place,
+             std::vector<BufferSpec>& buffers) {
   Side side;
   const bool whole = one_allocation(memory, place);
   const int array = static_cast<int>(buffers.size());
@@ -57,21 +61,24 @@ Range whole(const std::vector<BufferSpec>& buffers, int buffer) {
   return {buffer, 0, buffers[static_cast<std::size_t>(buffer)].bytes};
 }
 
-// The steps of every execution. Arrays are taken in the order of their numbers, so that two lanes that hold records cannot
-// wait for each other.
-std::vector<Step> sample_steps(const Case& what, const std::vector<BufferSpec>& buffers, const Lane& lane) {
+// The steps of every execution. Arrays are taken in the order of their numbers, so that two lanes
+// that hold records cannot wait for each other.
+std::vector<Step> sample_steps(const Case& what, const std::vector<BufferSpec>& buffers,
+                               const Lane& lane) {
   std::vector<Step> steps;
   std::vector<Range> arguments = {lane.destination, lane.source};
   std::ranges::sort(arguments, {}, &Range::buffer);
   for (const Range& argument : arguments) {
-    const bool managed = buffers[static_cast<std::size_t>(argument.buffer)].kind == MemoryKind::managed;
+    const bool managed =
+        buffers[static_cast<std::size_t>(argument.buffer)].kind == MemoryKind::managed;
     if (what.owner_wait != OwnerWait::none) {
       Step own = step(StepKind::own, {argument.buffer, 0, 0});
       own.wait = what.owner_wait;
       own.lock = what.owner_lock;
       steps.push_back(own);
     }
-    if (managed && what.prefetch == Prefetch::slice) steps.push_back(step(StepKind::prefetch, argument));
+    if (managed && what.prefetch == Prefetch::slice)
+      steps.push_back(step(StepKind::prefetch, argument));
     if (managed && what.prefetch == Prefetch::array)
       steps.push_back(step(StepKind::prefetch, whole(buffers, argument.buffer)));
   }
@@ -83,13 +90,15 @@ std::vector<Step> sample_steps(const Case& what, const std::vector<BufferSpec>& 
   return steps;
 }
 
-std::vector<Step> setup_steps(const Case& what, const std::vector<BufferSpec>& buffers, const Lane& lane) {
+std::vector<Step> setup_steps(const Case& what, const std::vector<BufferSpec>& buffers,
+                              const Lane& lane) {
   std::vector<Step> steps;
   const auto managed = [&](const Range& range) {
     return buffers[static_cast<std::size_t>(range.buffer)].kind == MemoryKind::managed;
   };
   for (const Range& range : {lane.destination, lane.source})
-    if (managed(range) && what.prefetch == Prefetch::once) steps.push_back(step(StepKind::prefetch, range));
+    if (managed(range) && what.prefetch == Prefetch::once)
+      steps.push_back(step(StepKind::prefetch, range));
   return steps;
 }
 
@@ -98,7 +107,9 @@ std::vector<Step> setup_steps(const Case& what, const std::vector<BufferSpec>& b
 std::pair<Bytes, Bytes> slice_bounds(Bytes size, int n, int i, Bytes align) {
   const auto count = static_cast<Bytes>(n), index = static_cast<Bytes>(i);
   const Bytes unit = size / count < align ? std::min<Bytes>(align, 16) : align;
-  const auto bound = [&](Bytes k) { return k == count ? size : share(size, count, k) / unit * unit; };
+  const auto bound = [&](Bytes k) {
+    return k == count ? size : share(size, count, k) / unit * unit;
+  };
   return {bound(index), bound(index + 1)};
 }
 
@@ -160,8 +171,8 @@ std::vector<MemoryNeed> memory_needed(const Case& what) {
       add(buffer.device, buffer.bytes, false);
       continue;
     }
-    // Managed pages are with whoever touched them last: at home, or with the device that copies them, or all of them with
-    // every device that prefetches the whole array.
+    // Managed pages are with whoever touched them last: at home, or with the device that copies
+    // them, or all of them with every device that prefetches the whole array.
     std::map<int, Bytes> most;
     for (const Lane& lane : schedule.lanes) {
       const bool is_source = lane.source.buffer == static_cast<int>(b);
@@ -187,17 +198,21 @@ std::vector<std::string> describe_steps(const Schedule& schedule, const Lane& la
   const auto add = [&](const Step& each, std::string_view prefix) {
     switch (each.kind) {
       case StepKind::advise:
-        lines.push_back(fmt::format("{}advise {}: {}", prefix, part(each.range), name(each.advice)));
+        lines.push_back(
+            fmt::format("{}advise {}: {}", prefix, part(each.range), name(each.advice)));
         break;
       case StepKind::own:
-        lines.push_back(fmt::format("{}own buffer {}: {} waits for its last user, if that is another stream", prefix,
-                                    each.range.buffer, each.wait == OwnerWait::host ? "the host" : "the stream"));
+        lines.push_back(fmt::format(
+            "{}own buffer {}: {} waits for its last user, if that is another stream", prefix,
+            each.range.buffer, each.wait == OwnerWait::host ? "the host" : "the stream"));
         break;
       case StepKind::prefetch:
-        lines.push_back(fmt::format("{}prefetch {} to device {}", prefix, part(each.range), lane.device));
+        lines.push_back(
+            fmt::format("{}prefetch {} to device {}", prefix, part(each.range), lane.device));
         break;
       case StepKind::copy:
-        lines.push_back(fmt::format("{}copy {} <- {}", prefix, part(each.range), part(each.source)));
+        lines.push_back(
+            fmt::format("{}copy {} <- {}", prefix, part(each.range), part(each.source)));
         break;
       case StepKind::release:
         lines.push_back(fmt::format("{}release all buffers owned", prefix));
@@ -206,8 +221,9 @@ std::vector<std::string> describe_steps(const Schedule& schedule, const Lane& la
   };
   for (const Range& range : {lane.source, lane.destination}) {
     const BufferSpec& buffer = schedule.buffers[static_cast<std::size_t>(range.buffer)];
-    lines.push_back(fmt::format("once: touch {} ({}) by device {}", part(range), name(buffer.kind),
-                                range == lane.source ? lane.source_device : lane.destination_device));
+    lines.push_back(
+        fmt::format("once: touch {} ({}) by device {}", part(range), name(buffer.kind),
+                    range == lane.source ? lane.source_device : lane.destination_device));
   }
   for (const Step& each : lane.setup) add(each, "once: ");
   for (const Step& each : lane.sample) add(each, "");

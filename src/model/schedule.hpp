@@ -2,12 +2,12 @@
 // Case -> buffers and steps for each lane. Pure; policies live here and nowhere else.
 #pragma once
 
+#include "model/machine.hpp"
+#include "model/plan.hpp"
+
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "model/machine.hpp"
-#include "model/plan.hpp"
 
 namespace mgpu {
 
@@ -29,12 +29,12 @@ enum class StepKind { advise, own, prefetch, copy, release };
 
 struct Step {
   StepKind kind = StepKind::copy;
-  Range range;                              ///< advise, prefetch: what; own: the buffer; copy: the destination
-  Range source;                             ///< copy
-  OwnerWait wait = OwnerWait::none;         ///< own
-  OwnerLock lock = OwnerLock::launch;       ///< own
-  Advice advice = Advice::none;             ///< advise
-  int home = 0;                             ///< advise preferred: the ordinal of the place
+  Range range;   ///< advise, prefetch: what; own: the buffer; copy: the destination
+  Range source;  ///< copy
+  OwnerWait wait = OwnerWait::none;    ///< own
+  OwnerLock lock = OwnerLock::launch;  ///< own
+  Advice advice = Advice::none;        ///< advise
+  int home = 0;                        ///< advise preferred: the ordinal of the place
 };
 
 /// One slice with its thread and stream.
@@ -43,27 +43,31 @@ struct Lane {
   int slice = 0;
   Bytes base = 0;  ///< offset of the slice in its array: what patterns count from
   Range destination, source;
-  int source_device = 0, destination_device = 0;  ///< where each side lives, for first touch and checks
-  std::vector<Step> setup;   ///< once, before the first pass, stream-ordered or blocking
-  std::vector<Step> sample;  ///< every execution; every sample ends with a synchronise, which is no step
+  int source_device = 0,
+      destination_device = 0;  ///< where each side lives, for first touch and checks
+  std::vector<Step> setup;     ///< once, before the first pass, stream-ordered or blocking
+  std::vector<Step>
+      sample;  ///< every execution; every sample ends with a synchronise, which is no step
 };
 
 struct Schedule {
   std::vector<BufferSpec> buffers;
-  std::vector<Lane> lanes;                        ///< slices of zero bytes have none
-  std::vector<std::pair<int, int>> peers;         ///< (device that accesses, device that holds), each once
+  std::vector<Lane> lanes;                 ///< slices of zero bytes have none
+  std::vector<std::pair<int, int>> peers;  ///< (device that accesses, device that holds), each once
 };
 
-/// The bounds of slice i of n: floor(i * size / n) rounded down to the alignment; the last slice ends with the array.
-/// An array of less than `align` bytes a slice falls back to 16.
+/// The bounds of slice i of n: floor(i * size / n) rounded down to the alignment; the last slice
+/// ends with the array. An array of less than `align` bytes a slice falls back to 16.
 std::pair<Bytes, Bytes> slice_bounds(Bytes size, int n, int i, Bytes align);
 
 Schedule make_schedule(const Case& what);
 
-/// The same buffers, lanes and steps over at most `bytes_per_lane` of each lane's own slice: what a sample costs without its bytes.
+/// The same buffers, lanes and steps over at most `bytes_per_lane` of each lane's own slice: what a
+/// sample costs without its bytes.
 Schedule truncated(Schedule schedule, Bytes bytes_per_lane);
 
-/// The most bytes that the schedule can place on each device at any time, by ordinal; -1 is the host.
+/// The most bytes that the schedule can place on each device at any time, by ordinal; -1 is the
+/// host.
 struct MemoryNeed {
   int device = 0;
   Bytes bytes = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The closed vocabularies. Each is one table; options, help, JSON, completions and tests read it, so a new value is a row.
+// The closed vocabularies. Each is one table; options, help, JSON, completions and tests read it,
+// so a new value is a row.
 #pragma once
 
 #include <array>
@@ -57,7 +58,8 @@ inline constexpr auto vocabulary<OwnerWait> = std::to_array<Word<OwnerWait>>({
     {OwnerWait::event, "event", "the new stream waits for the array's last stream"},
 });
 
-/// How long an array's owner record is held: until the copy is submitted, or for the exchange alone.
+/// How long an array's owner record is held: until the copy is submitted, or for the exchange
+/// alone.
 enum class OwnerLock { launch, record };
 template <>
 inline constexpr auto vocabulary<OwnerLock> = std::to_array<Word<OwnerLock>>({
@@ -143,15 +145,25 @@ inline constexpr auto vocabulary<OutcomeKind> = std::to_array<Word<OutcomeKind>>
 });
 
 /// What is remarkable about a result; nothing is dropped because of a mark.
-enum class Mark { l2, harness_bound, in_place, prefetch_unsupported, no_warmup, verified_every, thinned };
+enum class Mark {
+  l2,
+  harness_bound,
+  in_place,
+  prefetch_unsupported,
+  no_warmup,
+  verified_every,
+  thinned
+};
 template <>
 inline constexpr auto vocabulary<Mark> = std::to_array<Word<Mark>>({
     {Mark::l2, "L2", "source and destination slice fit twice into a device's L2 cache"},
-    {Mark::harness_bound, "harness-bound", "the median is under ten times the cost of an empty copy"},
+    {Mark::harness_bound, "harness-bound",
+     "the median is under ten times the cost of an empty copy"},
     {Mark::in_place, "in-place", "the copy engine ran where the pages are"},
     {Mark::prefetch_unsupported, "prefetch-unsupported", "the default prefetch was dropped"},
     {Mark::no_warmup, "no-warmup", "no warm-up pass was made"},
-    {Mark::verified_every, "verify-every", "checks between the samples change caches and residency"},
+    {Mark::verified_every, "verify-every",
+     "checks between the samples change caches and residency"},
     {Mark::thinned, "thinned", "more samples than are stored"},
 });
 

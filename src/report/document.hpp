@@ -75,9 +75,8 @@ void describe(T& m, V&& v) {
 
 template <Of<PlanEntry> T, class V>
 void describe(T& e, V&& v) {
-  std::optional<ErrorKind> kind;
-  std::string reason;
-  if (e.skip) kind = e.skip->kind, reason = e.skip->reason;
+  auto kind = e.skip ? std::optional(e.skip->kind) : std::nullopt;
+  auto reason = e.skip ? e.skip->reason : std::string();
   v("case", e.what);
   v("outcome", Derived{std::string(e.skip ? "skipped" : "planned")});
   v("reason", reason);

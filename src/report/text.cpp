@@ -109,25 +109,37 @@ class CaseText {
     using enum Column::Align;
     const std::string noun(device_noun(machine_.backend));
     std::vector<Column> columns = {{noun, {}},
-                                   {"slices", {}},
-                                   {"bytes", {}},
+                                   {"slices", {}, right, true},
+                                   {"bytes", {}, right, true},
                                    {"device time", {}},
-                                   {"prefetch", {}, right, true},
+                                   {"prefetch", {}},
                                    {"launch", {}},
-                                   {"waits", {}, right, true},
+                                   {"waits", {}},
                                    {"rate", {}},
-                                   {"of peak", {}}};
+                                   {"of peak", {}, right, true}};
+    // What no device did is no column; waits are one wherever they were asked for.
+    const auto nobody = [&](std::optional<double> DeviceResult::*phase) {
+      return std::ranges::none_of(result_.per_device,
+                                  [&](const DeviceResult& d) { return d.*phase > 0.0; });
+    };
+    const bool no_prefetch = nobody(&DeviceResult::prefetch_ns);
+    const bool no_waits =
+        result_.what.owner_wait == OwnerWait::none && nobody(&DeviceResult::wait_ns);
+    const auto bytes = [](Bytes n) {
+      const std::string exact = format_bytes(n);
+      return exact.size() <= 8 ? exact : format_memory(n);
+    };
     const auto time = [](const std::optional<double>& ns) {
       return ns ? format_time_short(*ns) : "-";
     };
     for (const DeviceResult& d : result_.per_device) {
       const std::vector<std::string> cells = {std::to_string(d.index),
                                               std::to_string(d.slices),
-                                              format_bytes(d.bytes),
+                                              bytes(d.bytes),
                                               time(d.device_ns),
-                                              time(d.prefetch_ns),
+                                              no_prefetch ? "-" : time(d.prefetch_ns),
                                               time(d.launch_ns),
-                                              time(d.wait_ns),
+                                              no_waits ? "-" : time(d.wait_ns),
                                               d.rate ? format_rate(*d.rate) : "-",
                                               d.of_peak ? percent(*d.of_peak) : "-"};
       for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
