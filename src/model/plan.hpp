@@ -38,10 +38,12 @@ struct Case {
   int access = 16;
   int batch = 1;
   Prefetch prefetch = Prefetch::none;
+  int prefetch_repeats = 1;  ///< how often a prefetch before a copy is submitted
   bool cold = false;
   OwnerWait owner_wait = OwnerWait::none;
   OwnerLock owner_lock = OwnerLock::launch;
   Advice advise = Advice::none;
+  std::optional<Runtime> runtime;  ///< as asked; its knobs are in the other fields
   Threads threads = Threads::pool;
   Peer peer = Peer::automatic;
   Wait wait = Wait::block;

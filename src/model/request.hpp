@@ -33,18 +33,24 @@ struct CaseSpec {
   int access = 16;
   int batch = 1;
   std::optional<Prefetch> prefetch;
-  OwnerWait owner_wait = OwnerWait::none;
-  Threads threads = Threads::pool;
+  bool cold = false;
+  std::optional<OwnerWait> owner_wait;
+  Advice advise = Advice::none;
+  std::optional<Runtime> runtime;
+  std::optional<Threads> threads;
+  Peer peer = Peer::automatic;
 };
 
 /// How a trial is taken; none of it is part of a case's identity.
 struct Sampling {
   std::int64_t samples = 10000;
   double seconds = 5;
+  std::optional<double> until;  ///< per cent: stop once the median is known as well as that
   int warmup = 2;
   double timeout = 120;  ///< seconds one step may take; 0: for ever
   Verify verify = Verify::ends;
   bool oversubscribe = false;
+  bool counters = false;
 };
 
 struct OutputSpec {
@@ -59,6 +65,7 @@ struct Request {
   std::vector<CaseSpec> cases;
   Sampling sampling;
   bool dry_run = false;
+  std::string timeline;  ///< path of a Chrome trace, "-" for bars on stdout, empty for none
   HistogramScale histogram = HistogramScale::automatic;
   std::vector<std::string> files;  ///< inputs of show
   Format format = Format::text;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/error.hpp"
+#include "model/evidence.hpp"
 #include "model/machine.hpp"
 #include "model/plan.hpp"
 #include "model/stats.hpp"
@@ -37,8 +38,9 @@ struct DeviceResult {
       sync_ns;                    ///< host time in each kind of call
   std::optional<double> skew_ns;  ///< its start after the first device's start
   std::int64_t event_samples = 0;
-  std::optional<double> rate;     ///< bytes moved per second of device time
-  std::optional<double> of_peak;  ///< rate over the memory's peak
+  std::optional<double> rate;              ///< bytes moved per second of device time
+  std::optional<double> of_peak;           ///< rate over the memory's peak
+  std::optional<Telemetry> before, after;  ///< the state of the GPU around the samples
 };
 
 /// What wrong data looks like: it names what went wrong on the way.
@@ -66,6 +68,69 @@ struct Verification {
   std::optional<Mismatch> mismatch;
 };
 
+/// What makes a case slow. The word is the JSON's; each has a rule in model/diagnosis.
+enum class CauseKind {
+  array_prefetch,
+  slice_prefetch,
+  owner_wait,
+  startup,
+  single_thread,
+  narrow_access,
+  remote_home,
+  shared_block,
+  cold,
+  migration,
+  thrashing,
+  imbalance,
+  bimodal,
+  throttled,
+  shared_gpu,
+  cached,
+  harness
+};
+template <>
+inline constexpr auto vocabulary<CauseKind> = std::to_array<Word<CauseKind>>({
+    {CauseKind::array_prefetch, "array-prefetch", "whole arrays are prefetched at every launch"},
+    {CauseKind::slice_prefetch, "slice-prefetch", "slices are prefetched at every launch"},
+    {CauseKind::owner_wait, "owner-wait", "copies of one array wait for each other"},
+    {CauseKind::startup, "startup", "threads or streams start inside the sample"},
+    {CauseKind::single_thread, "single-thread", "one thread submits to all devices"},
+    {CauseKind::narrow_access, "narrow-access", "the kernel moves few bytes per access"},
+    {CauseKind::remote_home, "remote-home", "every access crosses a link"},
+    {CauseKind::shared_block, "shared-block", "two devices share a 2 MiB block"},
+    {CauseKind::cold, "cold", "the arrays are brought back before every sample"},
+    {CauseKind::migration, "migration", "pages migrate inside the samples"},
+    {CauseKind::thrashing, "thrashing", "devices steal pages from each other"},
+    {CauseKind::imbalance, "imbalance", "one device takes longer than the others"},
+    {CauseKind::bimodal, "bimodal", "the samples have two modes"},
+    {CauseKind::throttled, "throttled", "something holds the clocks down"},
+    {CauseKind::shared_gpu, "shared-gpu", "another process computes on a device"},
+    {CauseKind::cached, "cached", "the arrays fit into the cache"},
+    {CauseKind::harness, "harness", "the copy is small against the cost of starting it"},
+});
+
+struct Cause {
+  CauseKind word = CauseKind::harness;
+  std::string text;       ///< what, with its evidence; lower case, no stop
+  double cost_ns = 0;     ///< of the median
+  double cost_share = 0;  ///< of the median
+  std::string option;  ///< what removes it, as written on the command line; empty: no option does
+};
+
+/// One sample of the second set, step by step, for the timeline. Times are ns after the release.
+struct TimelineSample {
+  std::string which;  ///< "typical" or "worst"
+  double wall_ns = 0;
+  struct Span {
+    int lane = 0, device = 0;
+    bool on_device = false;  ///< the stream's work, else the thread's
+    std::string what;  ///< "launching kernel" encloses "wait for owner", "prefetch" and "launch";
+                       ///< "synchronize", "copy"
+    double start_ns = 0, end_ns = 0;
+  };
+  std::vector<Span> spans;
+};
+
 struct CaseResult {
   std::string key;
   Case what;
@@ -88,6 +153,10 @@ struct CaseResult {
   std::optional<double> overlap;  ///< sum of device times over wall time, of the second set
   std::optional<bool> verified;   ///< nullopt: not checked, or not to the end
   Verification verification;
+  std::optional<Counters> counters;      ///< per sample
+  std::optional<Modes> modes;            ///< where the samples have two
+  std::vector<Cause> causes;             ///< the dearest first
+  std::vector<TimelineSample> timeline;  ///< where one was asked for; no part of the document
   std::vector<Mark> marks;
   bool owner_wait_idle = false;  ///< an owner wait was asked for where slices share no array
 };

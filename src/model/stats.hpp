@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,24 @@ Interval median_interval(std::span<const double> samples);
 /// + rho(2k+1) while positive, kept non-increasing (Geyer, "Practical Markov chain Monte Carlo",
 /// 1992). Lags end at min(n/2, 1000). 1 for a constant series.
 double correlation_time(std::span<const double> samples);
+
+/// Two modes of a distribution: the share of the samples in each and its centre.
+struct Modes {
+  double low_share = 0, high_share = 0;
+  double low_centre = 0,
+         high_centre = 0;  ///< ns; of the shortest interval that holds half of the mode
+};
+
+/// The two modes, or nothing: on sorted logarithms of at least 50 samples, cut at the widest gap
+/// inside the widest window of max(4, n/20) neighbours that leaves max(10, n/10) on each side. Two
+/// modes where the centres are 2% and 1.5 times the sum of both half-widths apart and the middle
+/// third between them is a tenth as dense as the thinner side.
+std::optional<Modes> two_modes(std::span<const double> samples);
+
+/// Whether sampling may stop since the median is known to `percent`: the order-statistic interval
+/// and a t interval of ten batch medians both lie within it, the samples weigh as 50 independent
+/// ones, and they took half a second. O(n log n).
+bool median_settled(std::span<const double> samples, double percent);
 
 /// Samples in time order, at most `limit` of them: when full, every second stored one is dropped
 /// and from then on every second kept, and so on: stored()[i] is sample i * stride. min, max, mean

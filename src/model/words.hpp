@@ -84,6 +84,21 @@ inline constexpr auto vocabulary<Peer> = std::to_array<Word<Peer>>({
     {Peer::off, "off", "never enabled"},
 });
 
+/// Whose implicit acts around a launch are made; the acts themselves are in model/runtimes.hpp.
+enum class Runtime { plain, cudajl_5_1, cudajl_5_4, cudajl_5_7, cudajl_5_7_nosync, cudajl_6_3 };
+template <>
+inline constexpr auto vocabulary<Runtime> = std::to_array<Word<Runtime>>({
+    {Runtime::plain, "plain", "CUDA C++ that never prefetches nor waits"},
+    {Runtime::cudajl_5_1, "cudajl-5.1",
+     "CUDA.jl 5.1 to 5.3: whole arrays prefetched at every launch"},
+    {Runtime::cudajl_5_4, "cudajl-5.4", "CUDA.jl 5.4 to 5.6: that twice, and a wait for the owner"},
+    {Runtime::cudajl_5_7, "cudajl-5.7",
+     "CUDA.jl 5.7 to 6.2: prefetched only with one visible device"},
+    {Runtime::cudajl_5_7_nosync, "cudajl-5.7-nosync", "the same without the owner wait"},
+    {Runtime::cudajl_6_3, "cudajl-6.3",
+     "CUDA.jl 6.3: the owner's record is held through the launch"},
+});
+
 enum class Threads { pool, spawn, task, single };
 template <>
 inline constexpr auto vocabulary<Threads> = std::to_array<Word<Threads>>({
@@ -147,7 +162,11 @@ inline constexpr auto vocabulary<OutcomeKind> = std::to_array<Word<OutcomeKind>>
 /// What is remarkable about a result; nothing is dropped because of a mark.
 enum class Mark {
   l2,
+  bimodal,
+  throttled,
   harness_bound,
+  shared,
+  staged,
   in_place,
   prefetch_unsupported,
   no_warmup,
@@ -157,8 +176,12 @@ enum class Mark {
 template <>
 inline constexpr auto vocabulary<Mark> = std::to_array<Word<Mark>>({
     {Mark::l2, "L2", "source and destination slice fit twice into a device's L2 cache"},
+    {Mark::bimodal, "bimodal", "the samples have two modes"},
+    {Mark::throttled, "throttled", "something held a device's clocks down"},
     {Mark::harness_bound, "harness-bound",
      "the median is under ten times the cost of an empty copy"},
+    {Mark::shared, "shared", "another process computes on a device"},
+    {Mark::staged, "staged", "without peer access, the copy goes through the host"},
     {Mark::in_place, "in-place", "the copy engine ran where the pages are"},
     {Mark::prefetch_unsupported, "prefetch-unsupported", "the default prefetch was dropped"},
     {Mark::no_warmup, "no-warmup", "no warm-up pass was made"},

@@ -19,6 +19,13 @@ struct RenderOptions {
 /// text alone.
 std::string render(Format format, const Report& report, const RenderOptions& options = {});
 
+/// The timelines of the cases as a Chrome trace, which Perfetto opens: a track for each thread and
+/// for each device.
+std::string render_trace(const Report& report);
+
+/// The same as bars for a terminal, 80 columns wide, without colour.
+std::string render_timeline(const Report& report);
+
 /// The documents of a JSON or JSON Lines file in order. `path` is for messages; what was ignored (a
 /// last line of a .jsonl cut off before its line feed) is added to `notes`. Throws Error{usage}
 /// with path and place for what is cut off, empty, foreign or newer.
