@@ -28,8 +28,11 @@ _mgpu() {
     --memory) words='device managed' ;;
     --engine) words='kernel memcpy' ;;
     --access) words='4 8 16' ;;
+    --peer) words='auto on off' ;;
+    --runtime) words='plain cudajl-5.1 cudajl-5.4 cudajl-5.7 cudajl-5.7-nosync cudajl-6.3' ;;
     --prefetch) words='none once slice array' ;;
     --owner-wait) words='none host event' ;;
+    --advise) words='none preferred accessed-by read-mostly' ;;
     --threads) words='pool spawn task single' ;;
     --verify) words='ends every none' ;;
     --histogram) words='auto linear log' ;;
@@ -44,8 +47,8 @@ _mgpu() {
       words="all $(_mgpu_ordinals $driver)"
       ;;
     --host-devices | --size | --split | --align | --batch) return ;;
-    --samples | --seconds | --warmup | --timeout) return ;;
-    -o | --output)
+    --samples | --seconds | --warmup | --until | --timeout) return ;;
+    -o | --output | --timeline)
       compopt -o filenames 2> /dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return
@@ -58,8 +61,9 @@ _mgpu() {
       2:help) words=$commands ;;
       *:copy)
         words="$devices --gpus --size --memory --unified --home --split --align --engine --access
-          --batch --prefetch --no-prefetch --owner-wait --threads --samples --seconds --warmup
-          --timeout --verify --no-verify --oversubscribe --dry-run $output --histogram $last"
+          --batch --peer --runtime --prefetch --no-prefetch --cold --owner-wait --advise --threads
+          --samples --seconds --warmup --until --timeout --verify --no-verify --oversubscribe
+          --counters --timeline --dry-run $output --histogram $last"
         ;;
       *:topo) words="$devices $output $last" ;;
       *:show)

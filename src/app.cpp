@@ -57,6 +57,7 @@ class Run : public Observer {
     report_.machine.backend = request.backend;
     for (const OutputSpec& spec : request.outputs)
       outputs_.emplace_back(spec, request.append, request.force);
+    if (draws_trace()) trace_.emplace(OutputSpec{Format::json, request.timeline}, false, true);
   }
 
   Report& report() { return report_; }
@@ -115,6 +116,9 @@ class Run : public Observer {
     for (Output& output : outputs_)
       if (output.format() != Format::jsonl)
         attempt([&] { output.write(render(output.format(), report_, options(false))); });
+    if (trace_ && !nothing) attempt([&] { trace_->write(render_trace(report_)); });
+    if (request_.timeline == "-" && !nothing)
+      attempt([&] { print(console_, "\n" + render_timeline(report_)); });
     if (report_.error) say(fmt::format("mgpu: error: {}\n", report_.error->message));
     return output_failed_ ? graver(report_.exit_code, exit_code(ErrorKind::runtime))
                           : report_.exit_code;
@@ -126,6 +130,8 @@ class Run : public Observer {
   }
 
  private:
+  bool draws_trace() const { return !request_.timeline.empty() && request_.timeline != "-"; }
+
   static std::vector<std::string> features() {
     std::vector<std::string> list;
     if (has_cuda) list.emplace_back("cuda");
@@ -163,6 +169,7 @@ class Run : public Observer {
   const Console& console_;
   Report report_;
   std::vector<Output> outputs_;
+  std::optional<Output> trace_;
   bool progress_shown_ = false, output_failed_ = false;
 };
 

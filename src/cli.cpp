@@ -58,6 +58,16 @@ OutputSpec parse_output(const std::string& text) {
                     fmt::join(known, " "));
 }
 
+double parse_percent(const std::string& text, std::string_view option) {
+  return parse_number(text.ends_with('%') ? text.substr(0, text.size() - 1) : text, option);
+}
+
+std::string parse_timeline(const std::string& text) {
+  if (text != "-" && std::filesystem::path(text).extension() != ".json")
+    throw usage_error("--timeline '{}' is a Chrome trace: end it in .json; - prints bars", text);
+  return text;
+}
+
 void add_backend(Options& o, Draft& d) {
   o.group("Devices");
   o.word<BackendKind>("--backend", d.request.backend, "what copies");
@@ -95,13 +105,22 @@ void add_case(Options& o, CaseSpec& spec, Draft& d) {
           fmt::format("bytes a thread of the kernel moves per access (default: {})", spec.access),
           [&](const std::string& text) { spec.access = std::stoi(text); });
   o.count("--batch", spec.batch, 1, 1'000'000, "copies, back to back, between two clock readings");
+  o.word<Peer>("--peer", spec.peer, "access to the memory of other GPUs");
+
+  o.group("Policies");
+  o.word<Runtime>("--runtime", spec.runtime,
+                  "the policies of a runtime; an option below still wins");
   o.word<Prefetch>("--prefetch", spec.prefetch,
-                   "when managed memory is moved to the device that copies it (default: once; "
-                   "none where --home names a GPU)");
+                   "when managed memory is moved to the device that copies it (default: that of "
+                   "--runtime; else once, but none where --home is given)");
   o.flag({"--no-prefetch"}, d.no_prefetch, "the same as --prefetch none");
+  o.flag({"--cold"}, spec.cold, "bring managed arrays back to their place before every sample");
   o.word<OwnerWait>("--owner-wait", spec.owner_wait,
-                    "how a stream waits for the one that used its array last");
-  o.word<Threads>("--threads", spec.threads, "which threads submit the copies");
+                    "how a stream waits for the one that used its array last (default: that of "
+                    "--runtime, else none)");
+  o.word<Advice>("--advise", spec.advise, "what the driver is told of managed memory");
+  o.word<Threads>("--threads", spec.threads,
+                  "which threads submit the copies (default: that of --runtime, else pool)");
 }
 
 void add_sampling(Options& o, Sampling& sampling, Draft& d) {
@@ -109,10 +128,18 @@ void add_sampling(Options& o, Sampling& sampling, Draft& d) {
   o.count("--samples", sampling.samples, 1, 1'000'000'000'000, "end after N samples");
   o.number("--seconds", sampling.seconds, false, "or once S seconds have passed");
   o.count("--warmup", sampling.warmup, 0, 1'000'000, "passes before the first sample");
+  o.value({"--until"}, "PCT",
+          "or once the median is known within PCT per cent, its 95% interval being that narrow",
+          [&](const std::string& text) { sampling.until = parse_percent(text, "--until"); });
   o.number("--timeout", sampling.timeout, true, "seconds that one step may take; 0: for ever");
   o.word<Verify>("--verify", d.verify, "when the copied bytes are checked (default: ends)");
   o.flag({"--no-verify"}, d.no_verify, "the same as --verify none");
   o.flag({"--oversubscribe"}, sampling.oversubscribe, "managed arrays may exceed what is free");
+  o.flag({"--counters"}, sampling.counters,
+         "count the migrations of managed memory in an extra pass, with CUPTI");
+  o.value({"--timeline"}, "FILE.json",
+          "write the typical and the worst sample, step by step, as a Chrome trace; - prints bars",
+          [&](const std::string& text) { d.request.timeline = parse_timeline(text); });
   o.flag({"--dry-run"}, d.request.dry_run, "print the plan and measure nothing");
 }
 
@@ -161,6 +188,7 @@ constexpr CommandRow command_rows[] = {
     {Command::copy, add_copy,
      "  mgpu copy --gpus 0,1 --size 1GiB/gpu\n"
      "  mgpu copy --gpus 0,1 --home 0 --unified --size 4GB\n"
+     "  mgpu copy --gpus 0,1 --home 0 --unified --size 4GB --runtime cudajl-5.4\n"
      "  mgpu copy --backend host --size 256MiB --seconds 1 --json\n"
      "  mgpu copy --engine memcpy -o run.json -o run.md\n"},
     {Command::topo, add_topo,
@@ -236,6 +264,34 @@ void check_paths(const Request& request) {
     if (!outputs.insert(plain(output.path)).second)
       throw usage_error("--output '{}' is given twice", output.path);
   }
+  if (request.timeline != "-" && outputs.contains(plain(request.timeline)))
+    throw usage_error("--timeline '{}' is an --output as well; write another file",
+                      request.timeline);
+}
+
+/// A preset's prefetch was not asked for: with other memory it does nothing.
+void check_managed(const CaseSpec& spec, const Sampling& sampling) {
+  if (spec.memory == MemoryKind::managed) return;
+  const Prefetch prefetch = spec.prefetch.value_or(Prefetch::none);
+  const std::pair<bool, std::string> for_managed[] = {
+      {prefetch != Prefetch::none, fmt::format("--prefetch {}", name(prefetch))},
+      {spec.cold, "--cold"},
+      {spec.advise != Advice::none, fmt::format("--advise {}", name(spec.advise))},
+      {sampling.counters, "--counters"},
+  };
+  for (const auto& [given, option] : for_managed)
+    if (given)
+      throw usage_error("{} is for managed memory alone; add --unified or leave it out", option);
+}
+
+void check_timeline(const Request& request) {
+  if (request.timeline.empty()) return;
+  if (request.dry_run)
+    throw usage_error(
+        "--dry-run takes no samples, so --timeline would show none; give one of them");
+  if (request.timeline == "-" && request.format != Format::text)
+    throw usage_error("--timeline - prints bars into text, not into {}; write --timeline FILE.json",
+                      name(request.format));
 }
 
 /// What must hold between options on every machine.
@@ -249,10 +305,9 @@ Request settle(Draft& d, Command command) {
   r.sampling.verify = d.verify.value_or(r.sampling.verify);
   r.format = d.format.value_or(r.format);
 
-  const Prefetch prefetch = d.spec.prefetch.value_or(Prefetch::none);
-  if (d.spec.memory != MemoryKind::managed && prefetch != Prefetch::none)
-    throw usage_error("--prefetch {} moves managed memory alone; add --unified or leave it out",
-                      name(prefetch));
+  check_managed(d.spec, r.sampling);
+  check_timeline(r);
+  r.sampling.timeline = !r.timeline.empty();
   if (r.host_devices && r.backend != BackendKind::host)
     throw usage_error("--host-devices {} is for CPUs as devices; add --backend host",
                       *r.host_devices);

@@ -186,12 +186,18 @@ std::string Options::help(std::string_view before, std::string_view examples) co
   for (const Entry& entry : entries_) {
     if (group != entry.group) out += fmt::format("\n{}:\n", group = entry.group);
     const Names& names = entry.info.names;
-    const std::string left =
-        fmt::format("  {}{}{}{}", names.front().size() > 2 ? "    " : "", fmt::join(names, ", "),
-                    entry.shape.empty() ? "" : " ", entry.shape);
+    std::string left =
+        fmt::format("  {}{}", names.front().size() > 2 ? "    " : "", fmt::join(names, ", "));
+    std::string text = entry.info.help;
+    if (left.size() + 1 + entry.shape.size() <= width) {
+      left += (entry.shape.empty() ? "" : " ") + entry.shape;
+    } else {
+      left += " WORD";
+      text += fmt::format(": {}", fmt::join(entry.info.words, ", "));
+    }
     const bool fits = left.size() + 2 <= help_column;
     out += left + (fits ? "" : "\n") + std::string(help_column - (fits ? left.size() : 0), ' ') +
-           wrapped(entry.info.help);
+           wrapped(text);
   }
   return out + fmt::format("\nExamples:\n{}", examples);
 }

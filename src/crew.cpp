@@ -10,6 +10,8 @@
 namespace mgpu {
 namespace {
 
+constexpr std::size_t max_spans = 64;  // of a lane in a pass; nothing is allocated inside a sample
+
 void pause(Wait how) {
   // Yielding at once costs a spinning pool nothing where each lane has a CPU, and saves it
   // milliseconds where it has not.
@@ -20,18 +22,41 @@ void pause(Wait how) {
 #endif
 }
 
+const char* range_name(StepKind kind) {
+  return kind == StepKind::own        ? "wait for owner"
+         : kind == StepKind::prefetch ? "prefetch"
+                                      : "launch";
+}
+
 // Adds what passes between two readings of a lane's clock to one of its phases.
 class Phase {
  public:
-  Phase(Worker& worker, Nanos& sum) : worker_(worker), sum_(sum), start_(worker.now()) {}
-  ~Phase() { sum_ += worker_.now() - start_; }
+  Phase(Worker& worker, LaneRecord& record, Nanos& sum, StepKind kind, bool keep)
+      : worker_(worker),
+        record_(record),
+        sum_(sum),
+        kind_(kind),
+        keep_(keep),
+        start_(worker.now()) {
+    worker_.push_range(range_name(kind));
+  }
+  ~Phase() {
+    worker_.pop_range();
+    const Nanos end = worker_.now();
+    sum_ += end - start_;
+    if (keep_ && record_.spans.size() < record_.spans.capacity())
+      record_.spans.push_back({kind_, start_, end});
+  }
   Phase(const Phase&) = delete;
   Phase& operator=(const Phase&) = delete;
   Nanos start() const { return start_; }
 
  private:
   Worker& worker_;
+  LaneRecord& record_;
   Nanos& sum_;
+  StepKind kind_;
+  bool keep_;
   Nanos start_;
 };
 
@@ -49,6 +74,7 @@ Crew::Crew(Backend& backend, const Case& what, const Schedule& schedule,
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].worker = backend_.open_worker(schedule_.lanes[i].device);
     slots_[i].held.reserve(2);
+    records_[i].spans.reserve(max_spans);
   }
   if (what_.threads != Threads::pool || !backend_.threaded()) return;
   try {
@@ -82,17 +108,35 @@ Crew::~Crew() {
     }
 }
 
+void Crew::advise() {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Worker& worker = *slots_[i].worker;
+    worker.begin(backend_.now());
+    for (const Step& step : schedule_.lanes[i].advice)
+      worker.advise(part(step.range), step.advice, step.home);
+  }
+}
+
 void Crew::setup() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Worker& worker = *slots_[i].worker;
     if (schedule_.lanes[i].setup.empty()) continue;
     worker.begin(backend_.now());
-    for (const Step& step : schedule_.lanes[i].setup) {
-      if (step.kind == StepKind::prefetch) worker.prefetch(part(step.range));
-      if (step.kind == StepKind::advise) worker.advise(part(step.range), step.advice, step.home);
-    }
+    for (const Step& step : schedule_.lanes[i].setup) worker.prefetch(part(step.range));
     worker.sync();
   }
+}
+
+void Crew::cool() {
+  for (const Lane& lane : schedule_.lanes)
+    for (const auto& [range, device] : {std::pair{lane.source, lane.source_device},
+                                        std::pair{lane.destination, lane.destination_device}}) {
+      auto& porter = porters_[device];
+      if (!porter) porter = backend_.open_worker(device);
+      porter->begin(backend_.now());
+      porter->prefetch(part(range));
+    }
+  for (const auto& [device, porter] : porters_) porter->sync();
 }
 
 PassResult Crew::pass(bool marks) {
@@ -197,7 +241,10 @@ void Crew::submit(std::size_t lane, Nanos release, bool marks) {
   const Lane& plan = schedule_.lanes[lane];
   Slot& slot = slots_[lane];
   LaneRecord& record = records_[lane];
+  std::vector<LaneSpan> spans = std::move(record.spans);  // keeps what it has reserved
+  spans.clear();
   record = {};
+  record.spans = std::move(spans);
   if (fresh_streams()) {
     slot.doing.store("opening a stream", std::memory_order_relaxed);
     slot.previous = std::move(slot.worker);
@@ -205,27 +252,31 @@ void Crew::submit(std::size_t lane, Nanos release, bool marks) {
     if (marks) slot.worker->anchor();
   }
   Worker& worker = *slot.worker;
+  worker.push_range("launching kernel");
   record.start = worker.begin(release);
-  bool copied = false;
+  bool copied = false, prefetched = false;
+  int first_copy_mark = 0;
   for (int execution = 0; execution < what_.batch; ++execution) {
     for (const Step& step : plan.sample) {
       switch (step.kind) {
         case StepKind::own: {
           slot.doing.store("waiting for the owner", std::memory_order_relaxed);
-          const Phase phase(worker, record.wait);
+          const Phase phase(worker, record, record.wait, step.kind, marks);
           own(lane, step);
           break;
         }
         case StepKind::prefetch: {
           slot.doing.store("prefetching", std::memory_order_relaxed);
-          const Phase phase(worker, record.prefetch);
+          if (marks && !prefetched && !copied) worker.mark();
+          prefetched = true;
+          const Phase phase(worker, record, record.prefetch, step.kind, marks);
           worker.prefetch(part(step.range));
           break;
         }
         case StepKind::copy: {
           slot.doing.store("launching", std::memory_order_relaxed);
-          if (marks && !copied) worker.mark();
-          const Phase phase(worker, record.launch);
+          if (marks && !copied) first_copy_mark = worker.mark();
+          const Phase phase(worker, record, record.launch, step.kind, marks);
           if (!copied) record.copy_start = phase.start();
           copied = true;
           worker.copy(part(step.range), part(step.source), what_.engine, what_.access);
@@ -235,24 +286,32 @@ void Crew::submit(std::size_t lane, Nanos release, bool marks) {
           slot.held.clear();
           break;
         case StepKind::advise:
-          break;  // a setup step
+          break;  // given before the memory was touched
       }
     }
   }
-  if (marks) worker.mark();
+  if (marks) {
+    worker.mark();
+    record.launched = worker.now();
+  }
+  worker.pop_range();
+  slot.copy_mark = first_copy_mark;
 }
 
 void Crew::finish(std::size_t lane, bool marks) {
   Slot& slot = slots_[lane];
   LaneRecord& record = records_[lane];
   slot.doing.store("synchronising", std::memory_order_relaxed);
+  slot.worker->push_range("synchronize");
   const Nanos start = slot.worker->now();
   slot.worker->sync();
   record.end = slot.worker->now();
+  slot.worker->pop_range();
   record.sync = record.end - start;
   if (!marks) return;
-  record.device_start = slot.worker->at(0);
-  record.device_end = slot.worker->at(1);
+  record.device_start = slot.worker->at(slot.copy_mark);
+  record.device_end = slot.worker->at(slot.copy_mark + 1);
+  if (slot.copy_mark > 0) record.prefetch_start = slot.worker->at(0);
 }
 
 void Crew::own(std::size_t lane, const Step& step) {
@@ -261,7 +320,7 @@ void Crew::own(std::size_t lane, const Step& step) {
   Worker* self = slot.worker.get();
   if (step.lock == OwnerLock::launch) slot.held.emplace_back(owner.held);
   Worker* before = owner.last.exchange(self);
-  if (before && before != self) self->wait_for(*before, step.wait);
+  if (before && (before != self || step.even_own)) self->wait_for(*before, step.wait);
 }
 
 void Crew::fail(std::size_t lane) {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +19,12 @@
 
 namespace mgpu {
 
+/// What a lane's thread did for a while.
+struct LaneSpan {
+  StepKind kind = StepKind::copy;
+  Nanos start = 0, end = 0;
+};
+
 /// Host time that a lane spent in each kind of call in one pass, and when the stream did its work.
 /// Nanoseconds on Backend::now().
 struct LaneRecord {
@@ -25,6 +32,9 @@ struct LaneRecord {
   Nanos wait = 0, prefetch = 0, launch = 0, sync = 0;
   Nanos copy_start = 0;                    ///< when the first copy was about to be submitted
   Nanos device_start = 0, device_end = 0;  ///< of the copies, by marks; 0 without
+  Nanos prefetch_start = 0;                ///< when the stream reached its first prefetch, likewise
+  Nanos launched = 0;                      ///< when the last copy had been submitted
+  std::vector<LaneSpan> spans;             ///< each step, with marks
 };
 
 struct PassResult {
@@ -45,8 +55,14 @@ class Crew {
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
+  /// Gives each lane's advice, before anybody touches the memory. Blocking.
+  void advise();
+
   /// Runs each lane's setup steps in order and synchronises. Blocking.
   void setup();
+
+  /// Brings every slice back to its place, for `--cold`. Blocking.
+  void cool();
 
   /// One pass of all lanes; `batch` executions of each back to back before its synchronise.
   /// Blocking. With `marks`, device times are recorded. Throws the error of the lane that failed
@@ -69,6 +85,7 @@ class Crew {
     std::unique_ptr<Worker> worker, previous;
     std::vector<std::unique_lock<std::mutex>> held;
     std::exception_ptr failure;
+    int copy_mark = 0;   // the mark before the first copy; the next one is behind the last
     int failed_at = -1;  // the how-manieth failure of the pass it was
     std::atomic<const char*> doing{nullptr};
   };
@@ -92,6 +109,7 @@ class Crew {
   std::vector<Owner> owners_;
   std::vector<Slot> slots_;
   std::vector<LaneRecord> records_;
+  std::map<int, std::unique_ptr<Worker>> porters_;  // of cool(), by device
   std::atomic<int> failures_{0};
 
   std::atomic<unsigned> epoch_{0},

@@ -1,16 +1,208 @@
 // SPDX-License-Identifier: MIT
 #include "measure.hpp"
 
+#include "model/diagnosis.hpp"
 #include "model/schedule.hpp"
+#include "peers.hpp"
 #include "trial.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <set>
 
 namespace mgpu {
+namespace {
+
+constexpr std::int64_t experiment_samples = 50;
+constexpr double experiment_seconds = 0.5;
+constexpr double enough_explained = 0.98;  // of the median; what is left is below what is reported
+
+// Everything that lasts for all cases of a run.
+class Measurement {
+ public:
+  Measurement(const Plan& plan, const Machine& machine, const Sampling& sampling, Backend& backend,
+              Observer& observer, Watchdog& dog, std::stop_token stop)
+      : plan_(plan),
+        machine_(machine),
+        sampling_(sampling),
+        backend_(backend),
+        observer_(observer),
+        dog_(dog),
+        stop_(std::move(stop)),
+        peers_(backend) {
+    dog_.on_expiry([this](const char* step, int signal) { tell_stuck(step, signal); });
+  }
+  ~Measurement() { dog_.on_expiry(nullptr); }
+  Measurement(const Measurement&) = delete;
+  Measurement& operator=(const Measurement&) = delete;
+
+  Results run() {
+    for (at_ = 0; at_ < plan_.cases.size() && results_.complete; ++at_) {
+      const PlannedCase& planned = plan_.cases[at_];
+      if (stop_.stop_requested()) {
+        results_.complete = false;
+        break;
+      }
+      auto result = planned.skip || lost_ ? skipped(planned) : measured(planned);
+      if (!result) break;
+      observer_.finished(*result);
+      results_.cases.push_back(std::move(*result));
+    }
+    return std::move(results_);
+  }
+
+ private:
+  CaseResult blank(const PlannedCase& planned) const {
+    CaseResult result;
+    result.what = planned.what;
+    result.key = case_key(planned.what, machine_);
+    return result;
+  }
+
+  std::optional<CaseResult> skipped(const PlannedCase& planned) const {
+    CaseResult result = blank(planned);
+    result.outcome = OutcomeKind::skipped;
+    result.reason = planned.skip ? planned.skip->reason : "not run";
+    result.error_kind = planned.skip ? planned.skip->kind : ErrorKind::runtime;
+    return result;
+  }
+
+  // Nothing where it was stopped before there was anything to tell.
+  std::optional<CaseResult> measured(const PlannedCase& planned) {
+    for (const std::string& warning : planned.warnings) observer_.note(warning);
+    CaseResult result = blank(planned);
+    try {
+      open(planned.what);
+      result = trial(planned, sampling_, Trial::Depth::full, "");
+      if (stop_.stop_requested()) results_.complete = false;
+      if (result.samples == 0) return std::nullopt;
+      finished_ = result;
+      const auto experiments = experiment(result);
+      finished_.reset();
+      result.causes = diagnose(result, experiments, machine_);
+    } catch (const Failed& failed) {
+      result = finished_ ? *finished_ : failed.result;
+      finished_.reset();
+      result.outcome = OutcomeKind::failed;
+      result.reason = failed.error.what();
+      result.error_kind = failed.error.kind;
+      if (!results_.error) results_.error = failed.error;
+      lost_ = failed.error.lost || failed.error.kind == ErrorKind::timeout;
+    }
+    return result;
+  }
+
+  // The case without each policy that may cost, for the median alone. Stops where one of them
+  // explains it all.
+  std::vector<Experiment> experiment(const CaseResult& result) {
+    Sampling brief = sampling_;
+    brief.samples = experiment_samples;
+    brief.seconds = std::min(sampling_.seconds, experiment_seconds);
+    brief.warmup = std::max(sampling_.warmup, 2);
+    brief.until.reset();
+    brief.timeline = false;
+    std::vector<Experiment> done;
+    for (const Suspect& suspect : suspects(result.what, machine_)) {
+      if (stop_.stop_requested()) break;
+      PlannedCase planned;
+      planned.what = suspect.without;
+      try {
+        const CaseResult without =
+            trial(planned, brief, Trial::Depth::brief, "trying " + suspect.option);
+        if (without.samples == 0) break;
+        done.push_back({suspect, without.summary});
+      } catch (const Failed& failed) {
+        // What cannot run beside, for want of memory or of a link, is no failure of the case.
+        if (failed.error.lost || failed.error.kind == ErrorKind::timeout) throw;
+        continue;
+      }
+      if (done.back().without.median < (1 - enough_explained) * result.summary.median) break;
+    }
+    return done;
+  }
+
+  struct Failed {
+    Error error;
+    CaseResult result;  // what was found until then
+  };
+
+  CaseResult trial(const PlannedCase& planned, const Sampling& sampling, Trial::Depth depth,
+                   const std::string& purpose) {
+    Trial trial(planned, machine_, sampling, backend_, peers_, dog_);
+    current_ = &trial;
+    const auto leave = [&] { current_ = nullptr; };
+    try {
+      trial.run(
+          depth, stop_, [&](const std::string& note) { observer_.note(note); },
+          [&](const char* phase, double share) {
+            observer_.progress({at_, plan_.cases.size(), purpose.empty() ? phase : purpose.c_str(),
+                                trial.samples(), share});
+          });
+    } catch (const Error& error) {
+      leave();
+      throw Failed{error, trial.result()};
+    }
+    leave();
+    return trial.result();
+  }
+
+  void open(const Case& what) {
+    std::set<int> devices(what.gpus.begin(), what.gpus.end());
+    for (const Place& place : {what.from, what.to})
+      if (place.kind == Place::Kind::device) devices.insert(place.device);
+    const std::vector<int> ordinals(devices.begin(), devices.end());
+    try {
+      guarded(dog_, "starting the devices", [&] { backend_.open(ordinals, what.wait); });
+    } catch (const Error& error) {
+      CaseResult result;
+      result.what = what;
+      result.key = case_key(what, machine_);
+      throw Failed{error, std::move(result)};
+    }
+  }
+
+  void tell_stuck(const char* step, int signal) {
+    std::vector<CaseResult> cases = results_.cases;
+    std::string where = step;
+    const Trial* trial = current_;
+    if (trial) {
+      const std::string position = trial->position();
+      if (!position.empty()) where += ": " + position;
+    }
+    if (finished_) {
+      cases.push_back(*finished_);
+    } else if (trial) {
+      CaseResult partial = trial->result();
+      partial.outcome = partial.samples > 0 ? OutcomeKind::measured : OutcomeKind::failed;
+      partial.reason = where;
+      partial.error_kind = ErrorKind::timeout;
+      cases.push_back(std::move(partial));
+    }
+    observer_.stuck(cases,
+                    Error(ErrorKind::timeout,
+                          fmt::format("timed out after {} s in {}", sampling_.timeout, where)),
+                    signal);
+  }
+
+  const Plan& plan_;
+  const Machine& machine_;
+  const Sampling& sampling_;
+  Backend& backend_;
+  Observer& observer_;
+  Watchdog& dog_;
+  const std::stop_token stop_;
+  Peers peers_;
+  Results results_;
+  std::size_t at_ = 0;
+  bool lost_ = false;
+  std::optional<CaseResult> finished_;  // the case whose experiments are running
+  std::atomic<const Trial*> current_{nullptr};
+};
+
+}  // namespace
 void check_memory(const Case& what, const Machine& machine, const std::function<Bytes(int)>& free,
                   bool oversubscribe) {
   // CPU devices of one NUMA node share its memory.
@@ -51,76 +243,7 @@ void check_memory(const Case& what, const Machine& machine, const std::function<
 
 Results measure(const Plan& plan, const Machine& machine, const Sampling& sampling,
                 Backend& backend, Observer& observer, Watchdog& dog, std::stop_token stop) {
-  Results results;
-  std::atomic<Trial*> current{nullptr};
-  dog.on_expiry([&](const char* step, int signal) {
-    std::vector<CaseResult> cases = results.cases;
-    std::string where = step;
-    if (Trial* trial = current) {
-      CaseResult partial = trial->result();
-      const std::string position = trial->position();
-      if (!position.empty()) where += ": " + position;
-      partial.outcome = partial.samples > 0 ? OutcomeKind::measured : OutcomeKind::failed;
-      partial.reason = where;
-      partial.error_kind = ErrorKind::timeout;
-      cases.push_back(std::move(partial));
-    }
-    observer.stuck(cases,
-                   Error(ErrorKind::timeout,
-                         fmt::format("timed out after {} s in {}", sampling.timeout, where)),
-                   signal);
-  });
-
-  bool lost = false;
-  for (std::size_t i = 0; i < plan.cases.size(); ++i) {
-    const PlannedCase& planned = plan.cases[i];
-    if (stop.stop_requested()) {
-      results.complete = false;
-      break;
-    }
-    CaseResult result;
-    result.what = planned.what;
-    result.key = case_key(planned.what, machine);
-    if (planned.skip || lost) {
-      result.outcome = OutcomeKind::skipped;
-      result.reason = planned.skip ? planned.skip->reason : "not run";
-      result.error_kind = planned.skip ? planned.skip->kind : ErrorKind::runtime;
-    } else {
-      for (const std::string& warning : planned.warnings) observer.note(warning);
-      Trial trial(planned, machine, sampling, backend, dog);
-      current = &trial;
-      try {
-        std::set<int> devices(planned.what.gpus.begin(), planned.what.gpus.end());
-        for (const Place& place : {planned.what.from, planned.what.to})
-          if (place.kind == Place::Kind::device) devices.insert(place.device);
-        const std::vector<int> ordinals(devices.begin(), devices.end());
-        guarded(dog, "starting the devices", [&] { backend.open(ordinals, planned.what.wait); });
-        trial.run(
-            stop, [&](const std::string& note) { observer.note(note); },
-            [&](const char* phase, double share) {
-              observer.progress({i, plan.cases.size(), phase, trial.samples(), share});
-            });
-        result = trial.result();
-        if (stop.stop_requested()) results.complete = false;
-        if (result.samples == 0) {
-          current = nullptr;
-          break;  // stopped before there was anything to tell
-        }
-      } catch (const Error& error) {
-        result = trial.result();
-        result.outcome = OutcomeKind::failed;
-        result.reason = error.what();
-        result.error_kind = error.kind;
-        if (!results.error) results.error = error;
-        lost = error.lost || error.kind == ErrorKind::timeout;
-      }
-      current = nullptr;
-    }
-    observer.finished(result);
-    results.cases.push_back(std::move(result));
-  }
-  dog.on_expiry(nullptr);
-  return results;
+  return Measurement(plan, machine, sampling, backend, observer, dog, std::move(stop)).run();
 }
 
 }  // namespace mgpu

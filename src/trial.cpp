@@ -16,6 +16,8 @@ constexpr std::int64_t max_event_samples = 100;
 constexpr double event_share = 0.1;  // of --seconds, for the second set
 constexpr std::int64_t harness_samples = 50;
 constexpr double harness_seconds = 0.02;
+constexpr std::int64_t max_counted_passes = 10;
+constexpr Nanos counted_ns = 1'000'000'000;
 constexpr Bytes harness_bytes = 4096;
 constexpr double harness_bound = 10;  // a median below this many harness costs is marked
 constexpr std::uint64_t keys = (1u << 20) - 2;
@@ -54,11 +56,12 @@ class VisibleCrew : public Crew {
 }  // namespace
 
 Trial::Trial(const PlannedCase& planned, const Machine& machine, const Sampling& sampling,
-             Backend& backend, Watchdog& dog)
+             Backend& backend, Peers& peers, Watchdog& dog)
     : what_(planned.what),
       machine_(machine),
       sampling_(sampling),
       backend_(backend),
+      peers_(peers),
       dog_(dog),
       schedule_(make_schedule(what_)),
       phases_(schedule_) {
@@ -74,32 +77,40 @@ Trial::Trial(const PlannedCase& planned, const Machine& machine, const Sampling&
       what_.owner_wait != OwnerWait::none && destinations.size() == schedule_.lanes.size();
 }
 
-void Trial::run(std::stop_token stop, const std::function<void(const std::string&)>& note,
+void Trial::run(Depth depth, const std::stop_token& stop,
+                const std::function<void(const std::string&)>& note,
                 const std::function<void(const char*, double)>& progress) {
+  const auto going = [&] { return !stop.stop_requested(); };
+  const bool full = depth == Depth::full, checked = full && sampling_.verify != Verify::none;
   progress("allocating", 0);
-  allocate(note);
+  connect(note);
+  allocate();
   {
     VisibleCrew crew(crew_, backend_, what_, schedule_, buffers_);
     progress("placing", 0);
     const Nanos start = backend_.now();
+    guarded(dog_, "advising", [&] { crew.advise(); });
     place();
     guarded(dog_, "placing the slices", [&] { crew.setup(); });
     result_.settle_ns.push_back(static_cast<double>(backend_.now() - start));
     progress("warming up", 0);
-    for (int i = 0; i < sampling_.warmup && !stop.stop_requested(); ++i)
+    for (int i = 0; i < sampling_.warmup && going(); ++i)
       result_.settle_ns.push_back(static_cast<double>(pass(crew, false).wall));
-    if (sampling_.warmup > 0 && sampling_.verify != Verify::none && !stop.stop_requested()) check();
+    if (sampling_.warmup > 0 && checked && going()) check();
+    if (full) observe_devices(&DeviceResult::before);
     sample(crew, stop, progress);
-    if (!stop.stop_requested()) event_samples(crew, stop);
-    if (sampling_.verify == Verify::ends && !stop.stop_requested()) {
+    if (full) observe_devices(&DeviceResult::after);
+    if (full && going()) event_samples(crew, stop);
+    if (checked && sampling_.verify == Verify::ends && going()) {
       progress("checking", 1);
       fill_destinations();
       pass(crew, false);
       check();
     }
-    if (sampling_.verify != Verify::none && !stop.stop_requested()) result_.verified = true;
+    if (checked && going()) result_.verified = true;
+    if (full && sampling_.counters && going()) count_migrations(crew, note);
   }
-  if (!stop.stop_requested()) measure_harness(stop);
+  if (full && going()) measure_harness(stop);
 }
 
 CaseResult Trial::result() const {
@@ -112,6 +123,23 @@ CaseResult Trial::result() const {
   if (result.harness_ns && result.summary.median < harness_bound * *result.harness_ns)
     result.marks.push_back(Mark::harness_bound);
   phases_.summarize(result, what_, machine_);
+  for (DeviceResult& device : result.per_device) {
+    const auto state = states_.find(device.index);
+    if (state == states_.end()) continue;
+    device.before = state->second.before;
+    device.after = state->second.after;
+  }
+  result.timeline = timeline_.samples(schedule_.lanes);
+  result.modes = two_modes(result.samples_ns);
+  if (result.modes) result.marks.push_back(Mark::bimodal);
+  const auto any = [&](auto holds) {
+    return std::ranges::any_of(result.per_device,
+                               [&](const DeviceResult& d) { return d.after && holds(*d.after); });
+  };
+  if (any([](const Telemetry& state) { return !state.event_reasons.empty(); }))
+    result.marks.push_back(Mark::throttled);
+  if (any([](const Telemetry& state) { return state.other_processes.value_or(0) > 0; }))
+    result.marks.push_back(Mark::shared);
   return result;
 }
 
@@ -120,15 +148,24 @@ std::string Trial::position() const {
   return crew ? crew->position() : std::string{};
 }
 
-void Trial::allocate(const std::function<void(const std::string&)>& note) {
+void Trial::connect(const std::function<void(const std::string&)>& note) {
+  if (machine_.backend == BackendKind::host) return;
   for (const auto& [device, peer] : schedule_.peers) {
-    try {
-      guarded(dog_, "enabling peer access", [&] { backend_.connect(device, peer); });
-    } catch (const Error& error) {
-      if (what_.engine == Engine::kernel || error.kind != ErrorKind::unavailable) throw;
-      note(error.what());
+    if (what_.peer == Peer::off) {
+      peers_.disable(device, peer);
+    } else {
+      const auto failure =
+          guarded(dog_, "enabling peer access", [&] { return peers_.enable(device, peer); });
+      if (!failure) continue;
+      if (what_.peer == Peer::on || what_.engine == Engine::kernel) throw *failure;
+      note(failure->what());
     }
+    if (std::ranges::find(result_.marks, Mark::staged) == result_.marks.end())
+      result_.marks.push_back(Mark::staged);
   }
+}
+
+void Trial::allocate() {
   check_memory(
       what_, machine_, [&](int device) { return backend_.free_memory(device); },
       sampling_.oversubscribe);
@@ -202,6 +239,7 @@ void Trial::check() {
 }
 
 PassResult Trial::pass(Crew& crew, bool marks) {
+  if (what_.cold) guarded(dog_, "bringing the arrays back", [&] { crew.cool(); });
   const PassResult result = guarded(dog_, "a pass", [&] { return crew.pass(marks); });
   ++result_.verification.passes;
   return result;
@@ -213,6 +251,8 @@ void Trial::sample(Crew& crew, const std::stop_token& stop,
   const Nanos start = backend_.now();
   const auto limit = static_cast<Nanos>(sampling_.seconds * 1e9);
   Nanos told = start;
+  // Then each time the samples have grown by a fifth: a look costs milliseconds.
+  std::int64_t next_look = 50;
   while (!stop.stop_requested()) {
     if (sampling_.verify == Verify::every) {
       previous_key_ = key_;
@@ -225,6 +265,10 @@ void Trial::sample(Crew& crew, const std::stop_token& stop,
     if (sampling_.verify == Verify::every) check();
     const Nanos now = backend_.now();
     if (samples_.count() >= sampling_.samples || now - start >= limit) break;
+    if (sampling_.until && samples_.count() >= next_look) {
+      if (median_settled(samples_.stored(), *sampling_.until)) break;
+      next_look = samples_.count() + samples_.count() / 5;
+    }
     if (now - told > 100'000'000) {
       told = now;
       progress("sampling", std::max(static_cast<double>(now - start) / static_cast<double>(limit),
@@ -244,8 +288,37 @@ void Trial::event_samples(Crew& crew, const std::stop_token& stop) {
        i < std::min(max_event_samples, sampling_.samples) && !stop.stop_requested(); ++i) {
     const PassResult one = pass(crew, true);
     phases_.add_marked(crew.records(), one, what_.batch);
+    if (sampling_.timeline) timeline_.add(crew.records(), one);
     if (backend_.now() - start >= limit) break;
   }
+}
+
+void Trial::count_migrations(Crew& crew, const std::function<void(const std::string&)>& note) {
+  std::int64_t passes = 0;
+  const Counted counted = backend_.counted([&] {
+    const Nanos start = backend_.now();
+    do pass(crew, false);
+    while (++passes < max_counted_passes && backend_.now() - start < counted_ns);
+  });
+  if (const auto* why = std::get_if<std::string>(&counted)) {
+    note(*why + ": there are no migration counters");
+    return;
+  }
+  Counters each = std::get<Counters>(counted);
+  each.passes = passes;
+  const auto divide = [&](auto&... totals) { ((totals /= static_cast<double>(passes)), ...); };
+  Counters::ByCause& by = each.d2d_by_cause;
+  divide(each.h2d_bytes, each.d2h_bytes, each.d2d_bytes, each.fault_groups, each.thrashing,
+         each.throttling_ns, each.remote_map_bytes, by.user, by.coherence, by.prefetch, by.eviction,
+         by.access_counter);
+  for (Counters::Pair& pair : each.pairs) divide(pair.bytes);
+  result_.counters = std::move(each);
+}
+
+void Trial::observe_devices(std::optional<Telemetry> DeviceResult::*moment) {
+  for (const int gpu : what_.gpus)
+    states_[gpu].*moment =
+        guarded(dog_, "reading the state of a device", [&] { return backend_.telemetry(gpu); });
 }
 
 void Trial::measure_harness(const std::stop_token& stop) {

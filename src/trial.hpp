@@ -6,11 +6,14 @@
 #include "crew.hpp"
 #include "model/plan.hpp"
 #include "model/result.hpp"
+#include "peers.hpp"
 #include "phases.hpp"
+#include "timeline.hpp"
 #include "watchdog.hpp"
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -20,13 +23,20 @@ namespace mgpu {
 
 class Trial {
  public:
+  /// How much is done beside placing, warming up and sampling.
+  enum class Depth {
+    full,   ///< checks, the second set, counters and the harness' cost
+    brief,  ///< nothing: for the median alone
+  };
+
   Trial(const PlannedCase& planned, const Machine& machine, const Sampling& sampling,
-        Backend& backend, Watchdog& dog);
+        Backend& backend, Peers& peers, Watchdog& dog);
 
   /// Places, warms up, samples, and checks; blocking, to the end or until `stop` is requested.
-  /// `progress(phase, share)` is told outside the samples, `note` of what could not be had but is
-  /// not needed. Throws Error; what was found so far stays.
-  void run(std::stop_token stop, const std::function<void(const std::string&)>& note,
+  /// `progress(phase, share)` is told outside the samples, `note` of what could not be had but is not
+  /// needed. Throws Error; what was found so far stays.
+  void run(Depth depth, const std::stop_token& stop,
+           const std::function<void(const std::string&)>& note,
            const std::function<void(const char*, double)>& progress);
 
   /// What is known so far, summarized. While the trial's thread is at rest or blocked.
@@ -37,7 +47,8 @@ class Trial {
   std::string position() const;
 
  private:
-  void allocate(const std::function<void(const std::string&)>& note);
+  void connect(const std::function<void(const std::string&)>& note);
+  void allocate();
   void place();
   void fill_sources();
   void fill_destinations();
@@ -46,7 +57,9 @@ class Trial {
   void sample(Crew& crew, const std::stop_token& stop,
               const std::function<void(const char*, double)>& progress);
   void event_samples(Crew& crew, const std::stop_token& stop);
+  void count_migrations(Crew& crew, const std::function<void(const std::string&)>& note);
   void measure_harness(const std::stop_token& stop);
+  void observe_devices(std::optional<Telemetry> DeviceResult::*moment);
   int toucher(const Range& range, int executing, int home) const;
   Part part(const Range& range) const;
 
@@ -54,6 +67,7 @@ class Trial {
   const Machine& machine_;
   const Sampling& sampling_;
   Backend& backend_;
+  Peers& peers_;
   Watchdog& dog_;
   const Schedule schedule_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
@@ -61,6 +75,8 @@ class Trial {
                 previous_key_ = 1;  // of the pattern in the source, and of the one before it
   SampleSeries samples_;
   Phases phases_;
+  Timeline timeline_;
+  std::map<int, DeviceResult> states_;  // by ordinal: what NVML tells before and after
   CaseResult result_;
   std::atomic<const Crew*> crew_{nullptr};
 };

@@ -76,6 +76,16 @@ TEST_CASE("copy without options is one case with the defaults", "[cli]") {
   CHECK_FALSE(spec.align);
   CHECK_FALSE(spec.prefetch);
   CHECK(spec.access == 16);
+  CHECK_FALSE(spec.cold);
+  CHECK_FALSE(spec.owner_wait);
+  CHECK(spec.advise == Advice::none);
+  CHECK_FALSE(spec.runtime);
+  CHECK_FALSE(spec.threads);
+  CHECK(spec.peer == Peer::automatic);
+  CHECK_FALSE(r.sampling.until);
+  CHECK_FALSE(r.sampling.counters);
+  CHECK(r.timeline.empty());
+  CHECK_FALSE(r.sampling.timeline);
   CHECK(r.sampling.samples == 10000);
   CHECK(r.sampling.seconds == 5);
   CHECK(r.sampling.warmup == 2);
@@ -101,15 +111,29 @@ TEST_CASE("every option of copy reaches its field", "[cli]") {
   CHECK(copy_case("--batch 7").batch == 7);
   CHECK(copy_case("--unified --prefetch array").prefetch == Prefetch::array);
   CHECK(copy_case("--no-prefetch").prefetch == Prefetch::none);
+  CHECK(copy_case("--unified --cold").cold);
   CHECK(copy_case("--owner-wait host").owner_wait == OwnerWait::host);
+  CHECK(copy_case("--owner-wait event").owner_wait == OwnerWait::event);
+  CHECK(copy_case("--unified --advise read-mostly").advise == Advice::read_mostly);
+  CHECK(copy_case("--runtime cudajl-5.7-nosync").runtime == Runtime::cudajl_5_7_nosync);
   CHECK(copy_case("--threads task").threads == Threads::task);
+  CHECK(copy_case("--threads single").threads == Threads::single);
+  CHECK(copy_case("--peer on").peer == Peer::on);
+  CHECK(copy_case("--peer auto").peer == Peer::automatic);
   CHECK(request("copy --samples 12").sampling.samples == 12);
   CHECK(request("copy --seconds 0.25").sampling.seconds == 0.25);
   CHECK(request("copy --warmup 0").sampling.warmup == 0);
+  CHECK(request("copy --until 0.5").sampling.until == 0.5);
+  CHECK(request("copy --until 2%").sampling.until == 2);
   CHECK(request("copy --timeout 0").sampling.timeout == 0);
   CHECK(request("copy --verify every").sampling.verify == Verify::every);
   CHECK(request("copy --no-verify").sampling.verify == Verify::none);
   CHECK(request("copy --oversubscribe").sampling.oversubscribe);
+  CHECK(request("copy --unified --counters").sampling.counters);
+  CHECK(request("copy --timeline a/t.json").timeline == "a/t.json");
+  CHECK(request("copy --timeline a/t.json").sampling.timeline);
+  CHECK(request("copy --timeline -").timeline == "-");
+  CHECK(request("copy --timeline -").sampling.timeline);
   CHECK(request("copy --dry-run -o plan.json").dry_run);
   CHECK(request("copy --histogram log").histogram == HistogramScale::log);
   CHECK(request("copy --format csv").format == Format::csv);
@@ -179,20 +203,27 @@ TEST_CASE("an output without a known format is refused with the extensions that 
 
 TEST_CASE("wrong values are refused by the option's name", "[cli]") {
   const auto [option, value] = GENERATE(table<std::string, std::string>({
-      {"--size", "0"},      {"--size", "-1"},      {"--size", "4XB"},
-      {"--size", "4G"},     {"--size", "nan"},     {"--size", "-nan"},
-      {"--size", "''"},     {"--size", "-x"},      {"--gpus", "0,,1"},
-      {"--gpus", "0,0"},    {"--gpus", "1-0"},     {"--gpus", "''"},
-      {"--gpus", "-1"},     {"--home", "0,1"},     {"--home", "''"},
-      {"--split", "0"},     {"--split", "65537"},  {"--split", "1.5"},
-      {"--align", "0"},     {"--align", "4B/gpu"}, {"--access", "5"},
-      {"--access", "04"},   {"--batch", "0"},      {"--samples", "0"},
-      {"--samples", "-5"},  {"--seconds", "nan"},  {"--seconds", "0"},
-      {"--seconds", "inf"}, {"--warmup", "-1"},    {"--timeout", "-1"},
-      {"--timeout", "nan"}, {"--engine", "''"},    {"--memory", "x"},
-      {"--prefetch", "x"},  {"--owner-wait", "x"}, {"--threads", "x"},
-      {"--verify", "x"},    {"--histogram", "x"},  {"--format", "x"},
-      {"--color", "x"},     {"--backend", "x"},    {"--engine", "kernel,memcpy"},
+      {"--size", "0"},           {"--size", "-1"},        {"--size", "4XB"},
+      {"--size", "4G"},          {"--size", "nan"},       {"--size", "-nan"},
+      {"--size", "''"},          {"--size", "-x"},        {"--gpus", "0,,1"},
+      {"--gpus", "0,0"},         {"--gpus", "1-0"},       {"--gpus", "''"},
+      {"--gpus", "-1"},          {"--home", "0,1"},       {"--home", "''"},
+      {"--split", "0"},          {"--split", "65537"},    {"--split", "1.5"},
+      {"--align", "0"},          {"--align", "4B/gpu"},   {"--access", "5"},
+      {"--access", "04"},        {"--batch", "0"},        {"--samples", "0"},
+      {"--samples", "-5"},       {"--seconds", "nan"},    {"--seconds", "0"},
+      {"--seconds", "inf"},      {"--warmup", "-1"},      {"--timeout", "-1"},
+      {"--timeout", "nan"},      {"--engine", "''"},      {"--memory", "x"},
+      {"--prefetch", "x"},       {"--owner-wait", "x"},   {"--threads", "x"},
+      {"--verify", "x"},         {"--histogram", "x"},    {"--format", "x"},
+      {"--color", "x"},          {"--backend", "x"},      {"--engine", "kernel,memcpy"},
+      {"--until", "0"},          {"--until", "0%"},       {"--until", "-1"},
+      {"--until", "nan"},        {"--until", "inf"},      {"--until", "%"},
+      {"--until", "1%%"},        {"--until", "1/2"},      {"--until", "''"},
+      {"--advise", "x"},         {"--advise", "''"},      {"--runtime", "x"},
+      {"--runtime", "''"},       {"--peer", "x"},         {"--peer", "automatic"},
+      {"--timeline", "t"},       {"--timeline", "''"},    {"--timeline", "t.txt"},
+      {"--timeline", "t.jsonl"}, {"--timeline", ".json"}, {"--timeline", "json:t"},
   }));
   const auto apart = refusal("copy " + option + " " + value);
   INFO(option << " " << value);
@@ -202,7 +233,7 @@ TEST_CASE("wrong values are refused by the option's name", "[cli]") {
   CHECK(attached == apart);
 }
 
-TEST_CASE("--host-devices takes 1 to 1024", "[cli]") {
+TEST_CASE("the host backend takes 1 to 1024 devices", "[cli]") {
   CHECK(request("copy --backend host --host-devices 1024").host_devices == 1024);
   CHECK(refusal("copy --backend host --host-devices 1025"));
   CHECK(refusal("copy --backend host --host-devices 0"));
@@ -236,9 +267,15 @@ TEST_CASE("an option that lacks its value is named", "[cli]") {
   CHECK(holds(refusal(line).value_or(""), "--size needs a value"));
 }
 
+TEST_CASE("an option of words that lacks its value names them, however many", "[cli]") {
+  CHECK(holds(refusal("copy --peer").value_or(""), "auto|on|off"));
+  CHECK(holds(refusal("copy --runtime").value_or(""), "plain|cudajl-5.1|cudajl-5.4|"));
+}
+
 TEST_CASE("a flag takes no value", "[cli]") {
   CHECK(holds(refusal("copy --json=true").value_or(""), "--json takes no value"));
   CHECK(holds(refusal("copy --unified=").value_or(""), "--unified takes no value"));
+  CHECK(holds(refusal("copy --unified --cold=1").value_or(""), "--cold takes no value"));
 }
 
 TEST_CASE("an option is given once, but for outputs and flags", "[cli]") {
@@ -261,6 +298,69 @@ TEST_CASE("options that contradict each other are refused", "[cli]") {
       "-o a.json -o ./a.json", "-o a.json -o csv:b/../a.json", "a.json");
   INFO(line);
   CHECK(refusal("copy " + line));
+}
+
+TEST_CASE("what is for managed memory is refused with another memory", "[cli]") {
+  const std::string option =
+      GENERATE("--cold", "--advise preferred", "--advise accessed-by", "--advise read-mostly",
+               "--counters", "--prefetch once", "--prefetch slice", "--prefetch array");
+  const std::string memory = GENERATE("", " --memory device", " --runtime cudajl-5.4");
+  const auto message = refusal("copy " + option + memory);
+  INFO(option << memory);
+  REQUIRE(message);
+  CHECK(holds(*message, option));
+  CHECK(holds(*message, "--unified"));
+  CHECK_FALSE(refusal("copy --unified " + option));
+  CHECK_FALSE(refusal("copy --memory managed " + option));
+}
+
+TEST_CASE("what changes no memory is accepted with any", "[cli]") {
+  const std::string line =
+      GENERATE("--advise none", "--owner-wait event", "--peer off", "--threads single", "--until 1",
+               "--timeline -", "--timeline t.json");
+  INFO(line);
+  CHECK_FALSE(refusal("copy " + line));
+}
+
+TEST_CASE("a preset's prefetch is no option that was given", "[cli]") {
+  for (const auto& word : vocabulary<Runtime>) {
+    const CaseSpec spec = copy_case("--runtime " + std::string(word.name));
+    CHECK(spec.runtime == word.value);
+    CHECK(spec.memory == MemoryKind::device);
+    CHECK_FALSE(spec.prefetch);
+    CHECK_FALSE(spec.owner_wait);
+    CHECK_FALSE(spec.threads);
+  }
+}
+
+TEST_CASE("an explicit option beside a preset is kept, whatever the order", "[cli]") {
+  const std::string line =
+      GENERATE("--runtime cudajl-5.4 --prefetch none --owner-wait none --threads pool",
+               "--threads pool --no-prefetch --owner-wait none --runtime cudajl-5.4");
+  const CaseSpec spec = copy_case("--unified " + line);
+  CHECK(spec.runtime == Runtime::cudajl_5_4);
+  CHECK(spec.prefetch == Prefetch::none);
+  CHECK(spec.owner_wait == OwnerWait::none);
+  CHECK(spec.threads == Threads::pool);
+}
+
+TEST_CASE("a timeline goes to a file of its own, or as bars into text", "[cli]") {
+  CHECK(holds(refusal("copy --timeline a.json -o ./a.json").value_or(""), "--timeline 'a.json'"));
+  CHECK(holds(refusal("copy -o a.json --timeline b/../a.json").value_or(""), "another file"));
+  CHECK_FALSE(refusal("copy --timeline a.json -o b.json"));
+  CHECK_FALSE(refusal("copy --timeline a.json --json"));
+  CHECK_FALSE(refusal("copy --timeline - -o a.json --format text"));
+  for (const std::string format : {"json", "jsonl", "csv", "markdown"})
+    CHECK(
+        holds(refusal("copy --timeline - --format " + format).value_or(""), "not into " + format));
+}
+
+TEST_CASE("a dry run has no timeline", "[cli]") {
+  const std::string timeline = GENERATE("-", "t.json");
+  const auto message = refusal("copy --dry-run --timeline " + timeline);
+  REQUIRE(message);
+  CHECK(holds(*message, "--dry-run"));
+  CHECK(holds(*message, "--timeline"));
 }
 
 TEST_CASE("options that say the same twice are accepted", "[cli]") {
@@ -292,6 +392,7 @@ TEST_CASE("topo takes a backend and outputs", "[cli]") {
 TEST_CASE("help is asked for in many ways and wins over what is wrong beside it", "[cli]") {
   const std::string copy_help = immediate("copy --help");
   CHECK(holds(copy_help, "--owner-wait none|host|event"));
+  CHECK(holds(copy_help, "--runtime WORD"));
   CHECK(holds(copy_help, "mgpu copy --"));
   CHECK(immediate("copy -h") == copy_help);
   CHECK(immediate("help copy") == copy_help);

@@ -69,12 +69,21 @@ TEST_CASE("a case is a row for all devices, then one for each", "[csv]") {
   CHECK(rows[0].at("verification_passes") == "105");
   CHECK(rows[0].at("mismatch_offset").empty());
   CHECK(rows[0].at("marks") == "L2 verify-every");
+  CHECK(rows[0].at("causes") == "array_prefetch imbalance");
+  CHECK(rows[0].at("counters_d2d_bytes") == "9140000000");
+  CHECK(rows[0].at("d2d_by_cause_user") == "8400000000");
+  CHECK(rows[0].at("counters_passes") == "4");
+  CHECK(rows[0].at("modes_low_share") == "0.96");
+  CHECK(rows[0].at("modes_high_centre_ns") == "2500000");
   CHECK(rows[1].at("device") == "0");
   CHECK(rows[2].at("device") == "1");
   CHECK(rows[2].at("uuid") == "GPU-77b2d1aa-90e2-4cf1-8a11-000000000002");
   CHECK(rows[2].at("key") == rows[0].at("key"));
   CHECK(rows[2].at("device_ns") == "99501.5");
   CHECK(rows[2].at("of_peak") == "0.8375");
+  CHECK(rows[2].at("before_power_w") == "118.25");
+  CHECK(rows[2].at("after_sm_max_mhz") == "1980");
+  CHECK(rows[2].at("after_event_reasons").empty());
   CHECK(rows[2].at("median_ns").empty());
 }
 
@@ -95,10 +104,19 @@ TEST_CASE("what a case does not have is empty, not zero", "[csv]") {
   const auto rows = records(report);
   REQUIRE(rows.size() == 1);
   for (const std::string column : {"median_ns", "moved_median_bytes_per_s", "harness_ns", "of_peak",
-                                   "verified", "mismatch_kind"}) {
+                                   "verified", "mismatch_kind", "counters_h2d_bytes",
+                                   "counters_passes", "modes_low_share", "causes", "runtime"}) {
     INFO(column);
     CHECK(rows[0].at(column).empty());
   }
+}
+
+TEST_CASE("what holds a device's clocks down is one cell, with blanks between", "[csv]") {
+  Report report = sample_report();
+  report.cases[0].per_device[1].after->event_reasons = {"sw-power-cap", "hw-slowdown"};
+  const auto rows = records(report);
+  CHECK(rows[2].at("after_event_reasons") == "sw-power-cap hw-slowdown");
+  CHECK(rows[2].at("before_event_reasons").empty());
 }
 
 TEST_CASE("commas, quotes and line feeds survive", "[csv]") {

@@ -3,6 +3,8 @@
 // many, fails here.
 #include "cli.hpp"
 #include "model/error.hpp"
+#include "model/result.hpp"
+#include "model/runtimes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -183,6 +185,24 @@ std::vector<std::string> man_examples(const std::string& page) {
   return typed_commands(code);
 }
 
+/// The words a section of mgpu-copy(1) lists, each with the line that tells it.
+using Told = std::vector<std::pair<std::string, std::string>>;
+
+Told described_words(const std::string& title) {
+  const auto lines = lines_of(section(man_page("copy"), title));
+  Told told;
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i)
+    if (lines[i].starts_with(".It Li ")) told.emplace_back(lines[i].substr(7), lines[i + 1]);
+  return told;
+}
+
+template <class E>
+Told words_of() {
+  Told told;
+  for (const auto& word : vocabulary<E>) told.emplace_back(word.name, word.help);
+  return told;
+}
+
 void check_parses(const std::string& command) {
   auto words = split(command);
   words.erase(words.begin());
@@ -236,6 +256,38 @@ TEST_CASE("the table of exit codes in mgpu(1) is that of the errors", "[docs]") 
   for (const auto& word : vocabulary<ErrorKind>)
     expected.emplace_back(std::to_string(exit_code(word.value)) + " Li " + std::string(word.name),
                           word.help);
+  CHECK(documented == expected);
+}
+
+TEST_CASE("mgpu-copy(1) tells every cause and every mark, and no other", "[docs]") {
+  CHECK(described_words("CAUSES") == words_of<CauseKind>());
+  CHECK(described_words("MARKS") == words_of<Mark>());
+}
+
+TEST_CASE("what removes a cause is an option of copy", "[docs]") {
+  int remedies = 0;
+  for (const std::string& line : lines_of(section(man_page("copy"), "CAUSES"))) {
+    std::smatch match;
+    // Where a word follows, this is what the cause's reader would type.
+    if (!std::regex_match(line, match, std::regex(R"(\.Pq Fl (-[a-z-]+) Cm (\S+))"))) continue;
+    check_parses("mgpu copy --unified -" + match[1].str() + " " + match[2].str());
+    ++remedies;
+  }
+  CHECK(remedies > 5);
+}
+
+TEST_CASE("the table of presets in mgpu-copy(1) is that of the runtimes", "[docs]") {
+  std::vector<std::string> documented, expected;
+  for (const std::string& line : lines_of(section(man_page("copy"), "PRESETS")))
+    if (line.starts_with(".It Li ")) documented.push_back(line.substr(7));
+  for (const RuntimeKnobs& row : runtime_knobs) {
+    std::string line = std::string(name(row.runtime)) + " Ta " + std::string(name(row.prefetch));
+    if (row.prefetch_repeats == 2) line += ", twice";
+    if (row.prefetch_needs_one_gpu) line += ", one GPU";
+    line += " Ta " + std::string(name(row.owner_wait));
+    if (row.owner_wait != OwnerWait::none) line += ", " + std::string(name(row.owner_lock));
+    expected.push_back(line + " Ta " + std::string(name(row.threads)));
+  }
   CHECK(documented == expected);
 }
 

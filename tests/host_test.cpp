@@ -36,8 +36,8 @@ ErrorKind kind_thrown(const std::function<void()>& call) {
 }
 
 std::vector<Cpus> cpus_of(const std::vector<CpuGroup>& groups) {
-  std::vector<Cpus> cpus;
-  for (const CpuGroup& group : groups) cpus.push_back(group.cpus);
+  std::vector<Cpus> cpus(groups.size());
+  std::ranges::transform(groups, cpus.begin(), &CpuGroup::cpus);
   return cpus;
 }
 
@@ -293,6 +293,7 @@ TEST_CASE("helpers do every block of all jobs once", "[host]") {
   std::vector<std::vector<unsigned char>> touched(4, std::vector<unsigned char>(bytes));
   {
     std::vector<std::jthread> callers;
+    callers.reserve(touched.size());
     for (auto& mine : touched)
       callers.emplace_back([&helpers, &mine, seat] {
         for (int round = 0; round < 5; ++round)

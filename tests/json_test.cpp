@@ -75,6 +75,10 @@ Report failed_report() {
   report.cases[0].verified = false;
   report.cases[0].verification.mismatch = Mismatch{MismatchKind::never_written, 17, 1, 2, 3, 1, 0};
   report.cases[0].what.advise = Advice::accessed_by;
+  report.cases[0].what.runtime = Runtime::cudajl_5_7_nosync;
+  report.cases[0].what.prefetch = Prefetch::array;
+  report.cases[0].what.prefetch_repeats = 2;
+  report.cases[0].per_device[1].after->event_reasons = {"sw-power-cap", "hw-slowdown"};
   report.cases[0].what.from = Place{Place::Kind::device, 1};
   report.cases[1] = CaseResult{};
   report.cases[1].outcome = OutcomeKind::skipped;
@@ -142,13 +146,42 @@ TEST_CASE("keys and their order are the documented ones", "[json]") {
                                                "ended", "complete", "exit_code", "error",
                                                "warnings", "host", "environment", "backend",
                                                "driver", "devices", "cases"});
-  CHECK(keys(json["cases"][0]["case"]) ==
-        std::vector<std::string>{
-            "gpus",         "gpu_count", "memory",        "source_memory", "destination_memory",
-            "from",         "to",        "bidirectional", "split",         "size_bytes",
-            "size_per_gpu", "align",     "engine",        "access",        "batch",
-            "prefetch",     "cold",      "owner_wait",    "owner_lock",    "advise",
-            "runtime",      "threads",   "peer",          "wait",          "affinity"});
+  CHECK(keys(json["cases"][0]["case"]) == std::vector<std::string>{"gpus",
+                                                                   "gpu_count",
+                                                                   "memory",
+                                                                   "source_memory",
+                                                                   "destination_memory",
+                                                                   "from",
+                                                                   "to",
+                                                                   "bidirectional",
+                                                                   "split",
+                                                                   "size_bytes",
+                                                                   "size_per_gpu",
+                                                                   "align",
+                                                                   "engine",
+                                                                   "access",
+                                                                   "batch",
+                                                                   "prefetch",
+                                                                   "prefetch_repeats",
+                                                                   "cold",
+                                                                   "owner_wait",
+                                                                   "owner_lock",
+                                                                   "advise",
+                                                                   "runtime",
+                                                                   "threads",
+                                                                   "peer",
+                                                                   "wait",
+                                                                   "affinity"});
+  CHECK(keys(json["cases"][0]["counters"]) ==
+        std::vector<std::string>{"h2d_bytes", "d2h_bytes", "d2d_bytes", "fault_groups", "thrashing",
+                                 "throttling_ns", "remote_map_bytes", "d2d_by_cause", "pairs",
+                                 "passes"});
+  CHECK(keys(json["cases"][0]["causes"][0]) ==
+        std::vector<std::string>{"word", "text", "cost_ns", "cost_share", "option"});
+  CHECK(keys(json["cases"][0]["per_device"][0]["before"]) ==
+        std::vector<std::string>{"sm_mhz", "sm_max_mhz", "memory_mhz", "memory_max_mhz", "power_w",
+                                 "power_limit_w", "temperature_c", "event_reasons",
+                                 "other_processes"});
   CHECK(json["schema"] == 1);
   CHECK(json["cases"][0]["case"]["size_per_gpu"] == 2'000'000'000);
 }
@@ -159,18 +192,25 @@ TEST_CASE("words are snake case, marks are as they are", "[json]") {
   CHECK(json["cases"][0]["verification"]["mismatch"]["kind"] == "never_written");
   CHECK(json["cases"][0]["marks"] == Json::array({"L2", "verify-every"}));
   CHECK(json["cases"][0]["case"]["from"] == "1");
+  CHECK(json["cases"][0]["case"]["runtime"] == "cudajl_5_7_nosync");
+  CHECK(json["cases"][0]["causes"][0]["word"] == "array_prefetch");
   CHECK(json["error"]["code"] == 6);
 }
 
 TEST_CASE("what is absent is null", "[json]") {
   const Json skipped = document(failed_report())["cases"][1];
   for (const std::string key :
-       {"key", "summary", "rates", "verified", "harness_ns", "counters", "baseline"}) {
+       {"key", "summary", "rates", "verified", "harness_ns", "counters", "modes", "baseline"}) {
     INFO(key);
     CHECK(skipped[key].is_null());
   }
   CHECK(skipped["causes"] == Json::array());
+  CHECK(skipped["case"]["runtime"].is_null());
+  const Json sample = document(sample_report())["cases"][0];
+  CHECK(sample["causes"][1]["option"].is_null());
+  CHECK(sample["counters"]["pairs"][0] == Json{{"from", nullptr}, {"to", 0}, {"bytes", 1'500'000}});
   const Json host = document(sample_host_report());
+  CHECK(host["cases"][0]["per_device"][0]["after"].is_null());
   CHECK(host["devices"][0]["uuid"].is_null());
   CHECK(host["driver"]["version"].is_null());
 }
@@ -266,6 +306,12 @@ TEST_CASE("a value of the wrong type is refused with its place", "[json]") {
       {"/cases/0/per_device/1/index", 2},
       {"/cases/0/per_device/1/index", -1},
       {"/cases/0/marks/0", "shiny"},
+      {"/cases/0/case/runtime", "cudajl-5.4"},
+      {"/cases/0/counters/d2d_by_cause/user", nullptr},
+      {"/cases/0/counters/pairs/1/to", "host"},
+      {"/cases/0/causes/0/word", "bad_luck"},
+      {"/cases/0/modes/low_share", "most"},
+      {"/cases/0/per_device/0/after/event_reasons", nullptr},
       {"/devices/1/ordinal", 0},
       {"/devices/1/name", 7},
       {"/cases", nullptr},
@@ -288,7 +334,12 @@ TEST_CASE("unknown keys are passed over, and an absent feature's key may be miss
   json["cases"][0]["summary"]["mode"] = 3;
   json["cases"][0].erase("counters");
   json["cases"][0].erase("harness_ns");
-  CHECK(read(json.dump(2)).at(0).cases.at(0).samples == 100);
+  json["cases"][0].erase("modes");
+  json["cases"][0]["case"].erase("prefetch_repeats");
+  json["cases"][0]["per_device"][0].erase("before");
+  const CaseResult result = read(json.dump(2)).at(0).cases.at(0);
+  CHECK(result.samples == 100);
+  CHECK(result.what.prefetch_repeats == 1);
 }
 
 TEST_CASE("a link that names no device is refused", "[json]") {

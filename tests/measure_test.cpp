@@ -25,8 +25,8 @@ CaseSpec spec(std::string_view gpus, std::string_view size,
   return made;
 }
 
-CaseSpec seed_case(std::string_view gpus) {
-  CaseSpec made = spec(gpus, "64MiB", MemoryKind::managed);
+CaseSpec seed_case(std::string_view gpus, std::string_view size = "64MiB") {
+  CaseSpec made = spec(gpus, size, MemoryKind::managed);
   made.home = parse_place("0", "--home");
   return made;
 }
@@ -52,6 +52,13 @@ Results run(Backend& backend, std::vector<CaseSpec> cases, const Sampling& sampl
 Results run_sim(CaseSpec what, SimOptions options = {}, const Sampling& sampling = few()) {
   SimBackend backend(options);
   return run(backend, {std::move(what)}, sampling);
+}
+
+// For times alone: no bytes are kept.
+CaseResult timed(CaseSpec what) {
+  SimOptions options;
+  options.data = false;
+  return run_sim(std::move(what), options).cases[0];
 }
 
 Results run_faulty(std::vector<Fault> faults, CaseSpec what, const Sampling& sampling = few()) {
@@ -89,6 +96,7 @@ TEST_CASE("at least one sample is taken, however short the time") {
 
 TEST_CASE("sampling ends when its seconds have passed") {
   SimOptions options;
+  options.data = false;
   Sampling sampling;
   sampling.seconds = 0.001;
   const CaseResult result = run_sim(spec("0", "64MiB"), options, sampling).cases[0];
@@ -97,13 +105,13 @@ TEST_CASE("sampling ends when its seconds have passed") {
 }
 
 TEST_CASE("two GPUs with an array each take as long as one") {
-  const double one = run_sim(spec("0", "64MiB")).cases[0].summary.median;
-  const double two = run_sim(spec("0,1", "128MiB")).cases[0].summary.median;
+  const double one = timed(spec("0", "64MiB")).summary.median;
+  const double two = timed(spec("0,1", "128MiB")).summary.median;
   CHECK(two < 1.2 * one);
 }
 
 TEST_CASE("rates count what was read and written, and the fastest sample gives the highest") {
-  const CaseResult result = run_sim(spec("0", "64MiB")).cases[0];
+  const CaseResult result = timed(spec("0", "64MiB"));
   CHECK(result.rates.copied.median == 67108864 / result.summary.median * 1e9);
   CHECK(result.rates.moved.median == 2 * result.rates.copied.median);
   CHECK(result.rates.moved.max >= result.rates.moved.median);
@@ -113,15 +121,15 @@ TEST_CASE("rates count what was read and written, and the fastest sample gives t
 TEST_CASE("a prefetch of whole arrays makes two GPUs steal them from each other in every sample") {
   CaseSpec stolen = seed_case("0,1");
   stolen.prefetch = Prefetch::array;
-  const double with = run_sim(stolen).cases[0].summary.median;
-  const double without = run_sim(seed_case("0,1")).cases[0].summary.median;
+  const double with = timed(stolen).summary.median;
+  const double without = timed(seed_case("0,1")).summary.median;
   CHECK(with > 20 * without);
 }
 
 TEST_CASE("an owner wait makes copies of one array follow each other") {
   CaseSpec owned = seed_case("0,1");
   owned.owner_wait = OwnerWait::host;
-  const CaseResult with = run_sim(owned).cases[0], without = run_sim(seed_case("0,1")).cases[0];
+  const CaseResult with = timed(owned), without = timed(seed_case("0,1"));
   CHECK(with.summary.median > 1.7 * without.summary.median);
   CHECK(*with.per_device[1].wait_ns > 0.8 * *with.per_device[0].device_ns);
   CHECK(*without.per_device[1].wait_ns == 0);
@@ -129,7 +137,7 @@ TEST_CASE("an owner wait makes copies of one array follow each other") {
 }
 
 TEST_CASE("the first touch is told apart from the samples") {
-  const CaseResult result = run_sim(seed_case("0,1")).cases[0];
+  const CaseResult result = timed(seed_case("0,1"));
   REQUIRE(result.settle_ns.size() == 3);  // placing and two passes
   CHECK(result.settle_ns[1] > 3 * result.summary.max);
 }
@@ -138,7 +146,7 @@ TEST_CASE("the owner wait of fresh streams, single thread and batches verifies t
   for (const auto& threads : vocabulary<Threads>)
     for (const auto& wait : vocabulary<OwnerWait>)
       for (const int batch : {1, 3}) {
-        CaseSpec what = seed_case("0,1");
+        CaseSpec what = seed_case("0,1", "4MiB");
         what.threads = threads.value;
         what.owner_wait = wait.value;
         what.batch = batch;
@@ -152,8 +160,7 @@ TEST_CASE("the owner wait of fresh streams, single thread and batches verifies t
 TEST_CASE("a batch divides the time by its executions") {
   CaseSpec once = spec("0", "64MiB"), batched = once;
   batched.batch = 16;
-  const double single = run_sim(once).cases[0].summary.median,
-               each = run_sim(batched).cases[0].summary.median;
+  const double single = timed(once).summary.median, each = timed(batched).summary.median;
   CHECK(each < single);
   CHECK(each > 0.8 * single);
 }
@@ -272,7 +279,7 @@ TEST_CASE(
       Fault fault;
       fault.call = call;
       fault.kind = ErrorKind::runtime;
-      CaseSpec what = seed_case("0,1");
+      CaseSpec what = seed_case("0,1", "4MiB");
       what.prefetch = Prefetch::slice;
       what.owner_wait = OwnerWait::host;
       what.threads = threads.value;
@@ -329,7 +336,9 @@ TEST_CASE("a stop request ends the run after the running sample, with what was f
       if (std::string_view(now.phase) == "sampling") source.request_stop();
     }
   } stopper;
-  SimBackend backend;
+  SimOptions options;
+  options.data = false;
+  SimBackend backend(options);
   Sampling sampling;
   sampling.samples = 1'000'000;
   sampling.seconds = 1000;

@@ -53,7 +53,22 @@ DeviceResult sample_part(int index) {
   part.event_samples = 10;
   part.rate = 4.02e12;
   part.of_peak = 0.8375;
+  part.before = Telemetry{1980, 1980, 3201, 3201, 118.25, 700, 34, {}, 0};
+  part.after = part.before;
   return part;
+}
+
+Counters sample_counters() {
+  Counters counters;
+  counters.h2d_bytes = 1.5e6;
+  counters.d2d_bytes = 9.14e9;
+  counters.fault_groups = 1399.75;
+  counters.throttling_ns = 12'000;
+  counters.d2d_by_cause.user = 8.4e9;
+  counters.d2d_by_cause.coherence = 0.74e9;
+  counters.pairs = {{-1, 0, 1.5e6}, {0, 1, 4.5e9}, {1, 0, 4.64e9}};
+  counters.passes = 4;
+  return counters;
 }
 
 Report empty_report(ReportKind kind) {
@@ -94,6 +109,13 @@ Report sample_report() {
   result.verified = true;
   result.verification = {2, 105, 4'000'000'000, std::nullopt};
   result.marks = {Mark::l2, Mark::verified_every};
+  result.counters = sample_counters();
+  result.modes = Modes{0.96, 0.04, 100'047.5, 2'500'000};
+  result.causes = {
+      {CauseKind::array_prefetch,
+       "whole arrays are prefetched to the launching device before every copy", 95'000, 0.9495,
+       "--prefetch once"},
+      {CauseKind::imbalance, "device 1 takes 99.6 μs, 99.5 μs on average", 2'500.5, 0.025, ""}};
   return report;
 }
 
@@ -116,7 +138,12 @@ Report sample_host_report() {
   result.overlap.reset();
   result.event_median_ns.reset();
   result.run_queue_delay_ns = 1'200'000;
-  for (DeviceResult& part : result.per_device) part.of_peak.reset();
+  result.counters.reset();
+  for (DeviceResult& part : result.per_device) {
+    part.of_peak.reset();
+    part.before.reset();
+    part.after.reset();
+  }
   return report;
 }
 

@@ -70,12 +70,21 @@ TEST_CASE("a trial is shown as BenchmarkTools does, with rates for its GC column
  GPU 0: 00000000:17:00.0  GPU-9a1e0c5d  NVIDIA H200
  GPU 1: 00000000:2A:00.0  GPU-77b2d1aa  NVIDIA H200
  verified 4,000,000,000 bytes in 2 of 105 passes, around every sample
+ median: known to ±0.01% (95%)
+ modes: 96% at 100 μs, 4% at 2.5 ms
  overlap: 1.99 devices at work at a time (with events: median 100.100 μs)
  settle: the first pass took 153.000 ms
  harness: the same steps without their bytes take 10.600 μs
+ counters: per sample 1.50 MB host to device, 9.14 GB device to device (92%
+   explicit prefetch, 8% access), 1,400 fault groups, pages held back for 12 μs;
+   host -> 0 1.50 MB, 0 -> 1 4.50 GB, 1 -> 0 4.64 GB
  mark L2: source and destination slice fit twice into a device's L2 cache
  mark verify-every: checks between the samples change caches and residency
  rates: copied is payload, moved is read + written; 1 GB is 1,000,000,000 bytes
+ cause: whole arrays are prefetched to the launching device before every copy;
+   costs 95 μs of 100 μs (95%): --prefetch once removes it
+ cause: device 1 takes 99.6 μs, 99.5 μs on average; costs 2.5 μs of 100 μs
+   (2.5%)
 )");
 }
 
@@ -101,6 +110,21 @@ TEST_CASE("no line is wider than a terminal of 80 columns", "[text]") {
     result.per_device[0].prefetch_ns = 123'456;
     result.marks.clear();
     for (const auto& word : vocabulary<Mark>) result.marks.push_back(word.value);
+    what.runtime = Runtime::cudajl_5_7_nosync;
+    what.prefetch = Prefetch::array;
+    what.prefetch_repeats = 2;
+    result.counters = Counters{1e15,
+                               1e15,
+                               1e15,
+                               1e15,
+                               1e15,
+                               1e15,
+                               1e15,
+                               {1, 1, 1, 1, 1},
+                               {{-1, 0, 1}, {0, -1, 1e15}, {0, 1, 1e15}, {1, 0, 1e15}},
+                               1};
+    result.per_device[1].after =
+        Telemetry{100, 1980, 100, 3201, 701, 700, 87, {"sw-power-cap", "hw-thermal-slowdown"}, 12};
   }
   check_width(text_of(report));
 }
@@ -112,6 +136,7 @@ TEST_CASE("colours are added and nothing else is changed", "[text]") {
   CHECK(has(colored, "\x1b[1;34m100.049 μs\x1b[0m"));
   CHECK(has(colored, "\x1b[1;32m196.046 μs\x1b[0m"));
   CHECK(has(colored, "\x1b[32m523.368 μs\x1b[0m"));
+  CHECK(has(colored, "\n \x1b[33mcause:\x1b[0m whole arrays"));
   CHECK(without_colors(colored) == text_of(sample_report()));
 }
 
@@ -165,6 +190,93 @@ TEST_CASE("the header names what is not as by default", "[text]") {
         "wait host, threads spawn");
   what.to.device = 1;
   CHECK(has(case_phrase(what, BackendKind::cuda), "from GPU 0, to GPU 1"));
+  what.memory = MemoryKind::managed;
+  what.runtime = Runtime::cudajl_5_4;
+  what.prefetch = Prefetch::array;
+  what.prefetch_repeats = 2;
+  what.cold = true;
+  what.advise = Advice::accessed_by;
+  what.peer = Peer::off;
+  const std::string phrase = case_phrase(what, BackendKind::cuda);
+  CHECK(has(phrase, "4 GB managed, runtime cudajl-5.4, "));
+  CHECK(has(phrase, "prefetch array x 2, cold, "));
+  CHECK(has(phrase, "advise accessed-by, "));
+  CHECK(has(phrase, "peer off"));
+}
+
+TEST_CASE("counters say what is not zero, and that nothing moved", "[text]") {
+  Counters counters;
+  counters.passes = 5;
+  CHECK(counters_phrase(counters) == "no migration");
+  counters.fault_groups = 1;
+  CHECK(counters_phrase(counters) == "per sample 1 fault group");
+  counters.fault_groups = 0.25;
+  counters.d2h_bytes = 4096;
+  counters.pairs = {{1, -1, 4096}};
+  CHECK(counters_phrase(counters) ==
+        "per sample 4.10 kB device to host, 0.25 fault groups; 1 -> host 4.10 kB");
+  Counters moved;
+  moved.d2d_bytes = 1000;
+  moved.d2d_by_cause = {996, 4, 0, 0, 0};
+  moved.remote_map_bytes = 2e6;
+  CHECK(counters_phrase(moved) ==
+        "per sample 1.00 kB device to device (100% explicit prefetch), 2.00 MB mapped remotely");
+}
+
+TEST_CASE("a device's state is told where it is remarkable", "[text]") {
+  DeviceResult device = sample_report().cases[0].per_device[0];
+  CHECK(state_phrase(device).empty());
+  device.before->event_reasons = {"sw-power-cap"};
+  device.after->event_reasons = {"sw-power-cap", "hw-slowdown"};
+  CHECK(state_phrase(device) == "held down by sw-power-cap, hw-slowdown (118 of 700 W, 34 °C)");
+  device = DeviceResult{};
+  CHECK(state_phrase(device).empty());
+  device.after = Telemetry{};
+  device.after->sm_mhz = 1783;
+  device.after->sm_max_mhz = 1980;
+  CHECK(state_phrase(device).empty());
+  device.after->sm_mhz = 1781;
+  device.after->other_processes = 1;
+  CHECK(state_phrase(device) == "SM at 1781 of 1980 MHz, 1 other process");
+  Report report = sample_report();
+  report.cases[0].per_device[1].before->other_processes = 2;
+  CHECK(has(text_of(report), "NVIDIA H200\n GPU 1: 2 other processes\n"));
+}
+
+TEST_CASE("a cause says what it costs where that is known, and what removes it", "[text]") {
+  Cause cause{CauseKind::harness, "the copy is small", 0, 0, ""};
+  CHECK(cause_phrase(cause, 1000) == "the copy is small");
+  cause.option = "--size 1GiB";
+  CHECK(cause_phrase(cause, 1000) == "the copy is small: --size 1GiB removes it");
+  cause.cost_ns = 398e6;
+  cause.cost_share = 0.995;
+  CHECK(cause_phrase(cause, 400e6) ==
+        "the copy is small; costs 398 ms of 400 ms (99.5%): --size 1GiB removes it");
+}
+
+TEST_CASE("a healthy case has no line of causes, counters, modes or states", "[text]") {
+  Report report = sample_report();
+  CaseResult& result = report.cases[0];
+  result.causes.clear();
+  result.counters.reset();
+  result.modes.reset();
+  const std::string text = text_of(report) + render(Format::markdown, report);
+  for (const auto part : {" cause", "Cause", "counters:", "modes:", "MHz", "other process"}) {
+    INFO(part);
+    CHECK_FALSE(has(text, part));
+  }
+}
+
+TEST_CASE("the interval of the median is told with two digits at most", "[text]") {
+  const auto [high, said] = GENERATE(table<double, std::string>(
+      {{100'049.5, "±0.00%"}, {100'349.5, "±0.3%"}, {112'000, "±12%"}, {400'000, "±300%"}}));
+  Report report = sample_report();
+  report.cases[0].summary.median_low = 100'049.5;
+  report.cases[0].summary.median_high = high;
+  CHECK(has(text_of(report), " median: known to " + said + " (95%)\n"));
+  report.cases[0].samples = 1;
+  report.cases[0].samples_ns = {100'049.5};
+  CHECK_FALSE(has(text_of(report), "median: known"));
 }
 
 TEST_CASE("waits are a column wherever they were asked for", "[text]") {
@@ -271,4 +383,10 @@ TEST_CASE("markdown has one row a case and escapes what would break its table", 
       "196.046 μs ± 523.368 μs | 4.000 ms | 1.99 TB/s | 3.98 TB/s | 41% | yes | L2, verify-every "
       "|\n"));
   CHECK(has(text, "skipped: a \\| b"));
+  CHECK(has(text,
+            "\nCauses:\n\n- 2 GPUs, 4 GB managed, prefetch none, owner wait none: whole arrays "
+            "are prefetched to the launching device before every copy; costs 95 μs of 100 μs "
+            "(95%): --prefetch once removes it\n- "));
+  report.cases.pop_back();
+  CHECK(has(render(Format::markdown, report), "\n- whole arrays are prefetched"));
 }

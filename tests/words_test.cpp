@@ -18,10 +18,11 @@ using namespace mgpu;
 
 namespace {
 
-bool is_lower_case(std::string_view text, char joint) {
-  if (text.empty() || text.front() == joint || text.back() == joint) return false;
+bool is_lower_case(std::string_view text, std::string_view joints) {
+  const auto is_joint = [&](char c) { return joints.find(c) != joints.npos; };
+  if (text.empty() || is_joint(text.front()) || is_joint(text.back())) return false;
   for (const char c : text)
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == joint)) return false;
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || is_joint(c))) return false;
   return true;
 }
 
@@ -30,16 +31,18 @@ bool is_lower_case(std::string_view text, char joint) {
 TEMPLATE_TEST_CASE("every word of a vocabulary is unique, readable and found again", "[words]",
                    BackendKind, MemoryKind, Engine, Prefetch, OwnerWait, OwnerLock, Advice, Peer,
                    Threads, Verify, Wait, HistogramScale, Color, Format, OutcomeKind, Mark,
-                   ErrorKind, Command, MismatchKind, ReportKind) {
+                   ErrorKind, Command, MismatchKind, ReportKind, Runtime, CauseKind) {
   // Kinds of errors are words of the JSON document alone, which writes snake case.
-  const char joint = std::is_same_v<TestType, ErrorKind> ? '_' : '-';
+  constexpr std::string_view joints = std::is_same_v<TestType, ErrorKind> ? "_"
+                                      : std::is_same_v<TestType, Runtime> ? "-."
+                                                                          : "-";
   std::set<std::string_view> names;
   std::set<TestType> values;
   for (const auto& word : vocabulary<TestType>) {
     CAPTURE(word.name, word.help);
     CHECK(names.insert(word.name).second);
     CHECK(values.insert(word.value).second);
-    CHECK((is_lower_case(word.name, joint) || word.name == "L2"));
+    CHECK((is_lower_case(word.name, joints) || word.name == "L2"));
     CHECK(name(word.value) == word.name);
     CHECK(parse_word<TestType>(word.name) == word.value);
     CHECK_FALSE(word.help.empty());
@@ -51,7 +54,7 @@ TEMPLATE_TEST_CASE("every word of a vocabulary is unique, readable and found aga
 TEMPLATE_TEST_CASE("the rows of a vocabulary follow its enumerators without a gap", "[words]",
                    BackendKind, MemoryKind, Engine, Prefetch, OwnerWait, OwnerLock, Advice, Peer,
                    Threads, Verify, Wait, HistogramScale, Color, Format, OutcomeKind, Mark,
-                   ErrorKind, Command, MismatchKind, ReportKind) {
+                   ErrorKind, Command, MismatchKind, ReportKind, Runtime, CauseKind) {
   int next = 0;
   for (const auto& word : vocabulary<TestType>) CHECK(static_cast<int>(word.value) == next++);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "model/error.hpp"
+#include "model/evidence.hpp"
 #include "model/machine.hpp"
 #include "model/pattern.hpp"
 #include "model/schedule.hpp"
@@ -65,6 +66,10 @@ class Worker {
   /// own marks, a few microseconds between workers. Needs an anchor made not long before (CUDA's
   /// event times are single precision).
   virtual Nanos at(int mark) = 0;
+
+  /// Names what the calling thread does, for tools that listen; ranges nest.
+  virtual void push_range(const char* name) { (void)name; }
+  virtual void pop_range() {}
 };
 
 class Backend {
@@ -83,6 +88,9 @@ class Backend {
   /// cannot be had.
   virtual void connect(int device, int peer) = 0;
 
+  /// Takes that back; what does not fit the state is ignored.
+  virtual void disconnect(int device, int peer) { (void)device, (void)peer; }
+
   /// Bytes that can be had now on a device, or on the host (-1): there MemAvailable, cut by the
   /// cgroup's limit less use.
   virtual Bytes free_memory(int device) = 0;
@@ -97,6 +105,18 @@ class Backend {
   virtual Check check(int device, Part part, Pattern pattern, Bytes base) = 0;
 
   virtual Nanos now() = 0;  ///< monotonic, of the coordinating thread
+
+  /// Does `work` once, and counts what managed memory did meanwhile; or says why it could not.
+  virtual Counted counted(const std::function<void()>& work) {
+    work();
+    return "this backend has no counters";
+  }
+
+  /// The state of a device now, where it is known. Blocking, up to milliseconds.
+  virtual std::optional<Telemetry> telemetry(int device) {
+    (void)device;
+    return std::nullopt;
+  }
 
   /// False where the calling thread drives all lanes in order (a logical clock).
   virtual bool threaded() const { return true; }

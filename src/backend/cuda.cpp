@@ -3,7 +3,9 @@
 #include "backend/cuda_buffer.hpp"
 #include "backend/cuda_machine.hpp"
 #include "backend/cuda_worker.hpp"
+#include "backend/cupti.hpp"
 #include "backend/host_facts.hpp"
+#include "backend/nvml.hpp"
 
 #include <fmt/format.h>
 
@@ -19,7 +21,9 @@ class CudaBackend final : public Backend {
     machine.backend = BackendKind::cuda;
     machine.host = host_facts();
     machine.environment = cuda_environment();
-    describe_gpus(machine);
+    if (!nvml_) nvml_.emplace();
+    describe_gpus(machine, *nvml_);
+    for (const Device& device : machine.devices) uuids_[device.ordinal] = device.uuid;
     return machine;
   }
 
@@ -44,6 +48,12 @@ class CudaBackend final : public Backend {
     if (status != cudaErrorPeerAccessAlreadyEnabled) throw cuda_error(failure);
   }
 
+  void disconnect(int device, int peer) override {
+    if (device == peer) return;
+    opened(device).bind();
+    if (cudaDeviceDisablePeerAccess(peer) != cudaSuccess) cudaGetLastError();
+  }
+
   Bytes free_memory(int device) override {
     return device < 0 ? available_memory() : opened(device).free_memory();
   }
@@ -66,6 +76,13 @@ class CudaBackend final : public Backend {
 
   Nanos now() override { return clock_ns(); }
 
+  Counted counted(const std::function<void()>& work) override { return count_migrations(work); }
+
+  std::optional<Telemetry> telemetry(int device) override {
+    const auto uuid = uuids_.find(device);
+    return nvml_ && uuid != uuids_.end() ? nvml_->telemetry(uuid->second) : std::nullopt;
+  }
+
  private:
   CudaDevice& opened(int device) const {
     const auto found = devices_.find(device);
@@ -75,6 +92,8 @@ class CudaBackend final : public Backend {
     return *found->second;
   }
 
+  std::optional<Nvml> nvml_;                            // from machine() on
+  std::map<int, std::string> uuids_;                    // by ordinal, as NVML knows the devices
   std::map<int, std::unique_ptr<CudaDevice>> devices_;  // never shrinks: workers refer to them
 };
 

@@ -84,9 +84,8 @@ Device describe(int ordinal, int count, const Nvml& nvml) {
 
 }  // namespace
 
-void describe_gpus(Machine& machine) {
+void describe_gpus(Machine& machine, const Nvml& nvml) {
   const int count = count_gpus();
-  const Nvml nvml;
   machine.driver = {nvml.driver_version(), cuda_version(version(cudaDriverGetVersion)),
                     cuda_version(version(cudaRuntimeGetVersion)), nvml.state()};
   for (int i = 0; i < count; ++i) machine.devices.push_back(describe(i, count, nvml));

@@ -2,6 +2,7 @@
 #include "backend/cuda_worker.hpp"
 
 #include "backend/cuda_buffer.hpp"
+#include "backend/nvtx.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -181,6 +182,14 @@ Nanos CudaWorker::at(int mark) {
   require(cudaEventElapsedTime(&ms, anchor_.get(), marks_.at(static_cast<std::size_t>(mark)).get()),
           "cudaEventElapsedTime", device_.ordinal());
   return anchored_at_ + std::llround(static_cast<double>(ms) * 1e6);
+}
+
+void CudaWorker::push_range(const char* name) {
+  nvtx_push(name);
+}
+
+void CudaWorker::pop_range() {
+  nvtx_pop();
 }
 
 }  // namespace mgpu

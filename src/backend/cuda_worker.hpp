@@ -29,6 +29,8 @@ class CudaWorker final : public Worker {
   void sync() override;
   void anchor() override;
   Nanos at(int mark) override;
+  void push_range(const char* name) override;
+  void pop_range() override;
 
  private:
   cudaEvent_t event_on(CudaDevice& device);

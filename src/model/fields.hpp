@@ -65,7 +65,9 @@ template <class E>
   requires std::is_enum_v<E>
 std::string report_word(E value) {
   std::string word(name(value));
-  if constexpr (!std::same_as<E, Mark>) std::ranges::replace(word, '-', '_');
+  if constexpr (!std::same_as<E, Mark>)
+    std::ranges::replace_if(
+        word, [](char c) { return c == '-' || c == '.'; }, '_');
   return word;
 }
 
@@ -110,11 +112,12 @@ void describe(T& c, V&& v) {
   v("access", c.access);
   v("batch", c.batch);
   v("prefetch", c.prefetch);
+  v("prefetch_repeats", maybe(c.prefetch_repeats, true, 1));  // older files lack it
   v("cold", c.cold);
   v("owner_wait", c.owner_wait);
   v("owner_lock", c.owner_lock);
   v("advise", c.advise);
-  v("runtime", Absent{});
+  v("runtime", c.runtime);
   v("threads", c.threads);
   v("peer", c.peer);
   v("wait", c.wait);
@@ -159,6 +162,19 @@ void describe(T& r, V&& v) {
   v("moved", r.moved);
 }
 
+template <Of<Telemetry> T, class V>
+void describe(T& t, V&& v) {
+  v("sm_mhz", t.sm_mhz);
+  v("sm_max_mhz", t.sm_max_mhz);
+  v("memory_mhz", t.memory_mhz);
+  v("memory_max_mhz", t.memory_max_mhz);
+  v("power_w", t.power_w);
+  v("power_limit_w", t.power_limit_w);
+  v("temperature_c", t.temperature_c);
+  v("event_reasons", t.event_reasons);
+  v("other_processes", t.other_processes);
+}
+
 template <Of<DeviceResult> T, class V>
 void describe(T& d, V&& v) {
   v("index", d.index);
@@ -173,6 +189,8 @@ void describe(T& d, V&& v) {
   v("event_samples", d.event_samples);
   v("rate", d.rate);
   v("of_peak", d.of_peak);
+  v("before", d.before);
+  v("after", d.after);
 }
 
 template <Of<Mismatch> T, class V>
@@ -192,6 +210,53 @@ void describe(T& c, V&& v) {
   v("passes", c.passes);
   v("bytes", c.bytes);
   v("mismatch", c.mismatch);
+}
+
+template <Of<Counters::ByCause> T, class V>
+void describe(T& c, V&& v) {
+  v("user", c.user);
+  v("coherence", c.coherence);
+  v("prefetch", c.prefetch);
+  v("eviction", c.eviction);
+  v("access_counter", c.access_counter);
+}
+
+template <Of<Counters::Pair> T, class V>
+void describe(T& p, V&& v) {
+  v("from", maybe(p.from, p.from >= 0, -1));
+  v("to", maybe(p.to, p.to >= 0, -1));
+  v("bytes", p.bytes);
+}
+
+template <Of<Counters> T, class V>
+void describe(T& c, V&& v) {
+  v("h2d_bytes", c.h2d_bytes);
+  v("d2h_bytes", c.d2h_bytes);
+  v("d2d_bytes", c.d2d_bytes);
+  v("fault_groups", c.fault_groups);
+  v("thrashing", c.thrashing);
+  v("throttling_ns", c.throttling_ns);
+  v("remote_map_bytes", c.remote_map_bytes);
+  v("d2d_by_cause", c.d2d_by_cause);
+  v("pairs", c.pairs);
+  v("passes", c.passes);
+}
+
+template <Of<Modes> T, class V>
+void describe(T& m, V&& v) {
+  v("low_share", m.low_share);
+  v("high_share", m.high_share);
+  v("low_centre_ns", m.low_centre);
+  v("high_centre_ns", m.high_centre);
+}
+
+template <Of<Cause> T, class V>
+void describe(T& c, V&& v) {
+  v("word", c.word);
+  v("text", c.text);
+  v("cost_ns", c.cost_ns);
+  v("cost_share", c.cost_share);
+  v("option", c.option);
 }
 
 template <Of<CaseResult> T, class V>
@@ -218,12 +283,13 @@ void describe(T& r, V&& v) {
   v("per_device", r.per_device);
   v("overlap", r.overlap);
   v("efficiency", Absent{});
-  v("counters", Absent{});
+  v("counters", r.counters);
+  v("modes", r.modes);
   v("verified", r.verified);
   v("verification", r.verification);
   v("marks", r.marks);
   v("owner_wait_idle", r.owner_wait_idle);
-  v("causes", Derived{std::vector<std::string>{}});
+  v("causes", r.causes);
   v("expect", Absent{});
   v("baseline", Absent{});
 }

@@ -15,11 +15,12 @@ struct Pattern {
   bool inverted = false;
 };
 
-/// Never zero for a plain pattern: an odd multiplier and x ^ x >> 32 are both bijections of the
+/// Never zero for a plain pattern: an odd multiplier and x ^ x >> n are bijections of the
 /// 64-bit words.
 constexpr std::uint64_t pattern_word(Pattern pattern, std::uint64_t index) {
   std::uint64_t x = (index + 1 + (pattern.key << 44)) * 0x9E3779B97F4A7C15ull;
   x ^= x >> 32;
+  x ^= x >> 29;  // a key reaches the low bits too
   return pattern.inverted ? ~x : x;
 }
 

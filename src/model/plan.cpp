@@ -2,6 +2,7 @@
 #include "model/plan.hpp"
 
 #include "model/fields.hpp"
+#include "model/runtimes.hpp"
 #include "model/schedule.hpp"
 
 #include <fmt/format.h>
@@ -68,9 +69,17 @@ std::optional<Skip> refusal(const Case& what, const CaseSpec& spec, const Reques
   if (most > max_lanes_per_device)
     return usage(fmt::format("--split {}: that is {} slices a device, at most {} are possible",
                              what.split, most, max_lanes_per_device));
-  if (!managed && what.prefetch != Prefetch::none)
+  if (!managed && spec.prefetch.value_or(Prefetch::none) != Prefetch::none)
     return usage(
-        fmt::format("--prefetch {} is for managed memory: add --unified", name(what.prefetch)));
+        fmt::format("--prefetch {} is for managed memory: add --unified", name(*spec.prefetch)));
+  if (!managed && (what.cold || what.advise != Advice::none))
+    return usage(
+        fmt::format("{} is for managed memory: add --unified", what.cold ? "--cold" : "--advise"));
+  if (!managed && request.sampling.counters)
+    return usage("--counters counts what managed memory does: add --unified");
+  if (host && what.advise != Advice::none)
+    return unavailable(
+        fmt::format("--advise {}: the host backend takes no advice", name(what.advise)));
   if (what.gpus.size() > 1 &&
       std::ranges::any_of(what.gpus, [&](int g) { return device_of(machine, g).mig; }))
     return unavailable(
@@ -89,6 +98,10 @@ std::optional<Skip> refusal(const Case& what, const CaseSpec& spec, const Reques
             fmt::format("--prefetch {}: {} has concurrentManagedAccess=0, so it cannot prefetch: "
                         "use --no-prefetch",
                         name(*spec.prefetch), label(machine, gpu)));
+      if (what.advise != Advice::none)
+        return unavailable(fmt::format(
+            "--advise {}: {} has concurrentManagedAccess=0, so it takes no advice: leave it out",
+            name(what.advise), label(machine, gpu)));
       if (request.sampling.oversubscribe)
         return unavailable(
             fmt::format("--oversubscribe: {} has concurrentManagedAccess=0, so its managed memory "
@@ -106,6 +119,11 @@ std::optional<Skip> refusal(const Case& what, const CaseSpec& spec, const Reques
           fmt::format("--engine memcpy within GPU {} would run on GPU {} itself, not on GPU {}: "
                       "use --engine kernel, or --gpus {}",
                       home, home, gpu, home));
+    if (what.peer == Peer::off)
+      return unavailable(fmt::format(
+          "--peer off: a kernel on GPU {} needs peer access to GPU {}: use --engine memcpy between "
+          "GPUs, --home local or --unified",
+          gpu, home));
     const auto& peers = device_of(machine, gpu).peers;
     if (static_cast<std::size_t>(home) >= peers.size() || !peers[static_cast<std::size_t>(home)])
       return unavailable(
@@ -147,10 +165,27 @@ PlannedCase plan_case(const CaseSpec& spec, const Request& request, const Machin
   what.engine = spec.engine;
   what.access = spec.access;
   what.batch = spec.batch;
-  what.owner_wait = spec.owner_wait;
-  what.threads = spec.threads;
   const bool managed = spec.memory == MemoryKind::managed;
-  what.prefetch = spec.prefetch.value_or(managed && !spec.home ? Prefetch::once : Prefetch::none);
+  what.prefetch = managed && !spec.home ? Prefetch::once : Prefetch::none;
+  what.runtime = spec.runtime;
+  if (spec.runtime) {
+    const RuntimeKnobs& knobs = knobs_of(*spec.runtime);
+    const bool prefetches = !knobs.prefetch_needs_one_gpu || machine.devices.size() == 1;
+    what.prefetch = prefetches ? knobs.prefetch : Prefetch::none;
+    what.prefetch_repeats = prefetches ? knobs.prefetch_repeats : 1;
+    what.owner_wait = knobs.owner_wait;
+    what.owner_lock = knobs.owner_lock;
+    what.threads = knobs.threads;
+  }
+  if (spec.prefetch) {
+    what.prefetch = *spec.prefetch;
+    what.prefetch_repeats = 1;
+  }
+  what.owner_wait = spec.owner_wait.value_or(what.owner_wait);
+  what.threads = spec.threads.value_or(what.threads);
+  what.cold = spec.cold;
+  what.advise = spec.advise;
+  what.peer = spec.peer;
 
   planned.skip = refusal(what, spec, request, machine);
   if (planned.skip) return planned;
@@ -163,10 +198,14 @@ PlannedCase plan_case(const CaseSpec& spec, const Request& request, const Machin
   }
   const auto lanes = static_cast<std::size_t>(what.threads == Threads::single ? 1 : what.split);
   what.wait = machine.host.allowed_cpus.size() > lanes ? Wait::spin : Wait::block;
-  if (what.owner_wait != OwnerWait::none && !managed && home.kind == Place::Kind::local)
+  if (spec.owner_wait.value_or(OwnerWait::none) != OwnerWait::none && !managed &&
+      home.kind == Place::Kind::local)
     planned.warnings.emplace_back(
         "--owner-wait changes nothing here: each slice has arrays of its own (see --home and "
         "--unified)");
+  if (what.peer != Peer::automatic && (managed || machine.backend == BackendKind::host))
+    planned.warnings.push_back(fmt::format("--peer {} has no effect on {}", name(what.peer),
+                                           managed ? "managed memory" : "the host backend"));
   if (what.split < static_cast<int>(what.gpus.size()))
     planned.warnings.push_back(fmt::format("--split {} leaves {} of {} devices idle", what.split,
                                            what.gpus.size() - static_cast<std::size_t>(what.split),

@@ -51,6 +51,7 @@ struct Sampling {
   Verify verify = Verify::ends;
   bool oversubscribe = false;
   bool counters = false;
+  bool timeline = false;  ///< keep what a timeline needs
 };
 
 struct OutputSpec {

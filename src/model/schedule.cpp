@@ -75,12 +75,16 @@ std::vector<Step> sample_steps(const Case& what, const std::vector<BufferSpec>& 
       Step own = step(StepKind::own, {argument.buffer, 0, 0});
       own.wait = what.owner_wait;
       own.lock = what.owner_lock;
+      // CUDA.jl waits at every launch for memory of another device (v5.4, memory.jl).
+      own.even_own = what.runtime && !managed &&
+                     buffers[static_cast<std::size_t>(argument.buffer)].device != lane.device;
       steps.push_back(own);
     }
-    if (managed && what.prefetch == Prefetch::slice)
-      steps.push_back(step(StepKind::prefetch, argument));
-    if (managed && what.prefetch == Prefetch::array)
-      steps.push_back(step(StepKind::prefetch, whole(buffers, argument.buffer)));
+    for (int repeat = 0; managed && repeat < what.prefetch_repeats; ++repeat) {
+      if (what.prefetch == Prefetch::slice) steps.push_back(step(StepKind::prefetch, argument));
+      if (what.prefetch == Prefetch::array)
+        steps.push_back(step(StepKind::prefetch, whole(buffers, argument.buffer)));
+    }
   }
   Step copy = step(StepKind::copy, lane.destination);
   copy.source = lane.source;
@@ -99,6 +103,21 @@ std::vector<Step> setup_steps(const Case& what, const std::vector<BufferSpec>& b
   for (const Range& range : {lane.destination, lane.source})
     if (managed(range) && what.prefetch == Prefetch::once)
       steps.push_back(step(StepKind::prefetch, range));
+  return steps;
+}
+
+std::vector<Step> advice_steps(const Case& what, const Lane& lane) {
+  std::vector<Step> steps;
+  const auto advise = [&](const Range& range, int home) {
+    Step made = step(StepKind::advise, range);
+    made.advice = what.advise;
+    made.home = home;
+    steps.push_back(made);
+  };
+  if (what.advise == Advice::none) return steps;
+  advise(lane.source, lane.source_device);
+  // A write collapses the copies that read-mostly makes, so a destination must not have it.
+  if (what.advise != Advice::read_mostly) advise(lane.destination, lane.destination_device);
   return steps;
 }
 
@@ -128,6 +147,7 @@ Schedule make_schedule(const Case& what) {
     lane.destination = destination.slices[i];
     lane.source_device = source.devices[i];
     lane.destination_device = destination.devices[i];
+    lane.advice = advice_steps(what, lane);
     lane.setup = setup_steps(what, schedule.buffers, lane);
     lane.sample = sample_steps(what, schedule.buffers, lane);
     // Managed memory needs no peer access: the driver moves or maps its pages by itself.
@@ -219,6 +239,7 @@ std::vector<std::string> describe_steps(const Schedule& schedule, const Lane& la
         break;
     }
   };
+  for (const Step& each : lane.advice) add(each, "first: ");
   for (const Range& range : {lane.source, lane.destination}) {
     const BufferSpec& buffer = schedule.buffers[static_cast<std::size_t>(range.buffer)];
     lines.push_back(

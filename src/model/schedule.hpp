@@ -35,6 +35,7 @@ struct Step {
   OwnerLock lock = OwnerLock::launch;  ///< own
   Advice advice = Advice::none;        ///< advise
   int home = 0;                        ///< advise preferred: the ordinal of the place
+  bool even_own = false;  ///< own: wait also where this very stream used the array last
 };
 
 /// One slice with its thread and stream.
@@ -45,7 +46,8 @@ struct Lane {
   Range destination, source;
   int source_device = 0,
       destination_device = 0;  ///< where each side lives, for first touch and checks
-  std::vector<Step> setup;     ///< once, before the first pass, stream-ordered or blocking
+  std::vector<Step> advice;    ///< before anybody touches the memory
+  std::vector<Step> setup;     ///< once, before the first pass, stream-ordered
   std::vector<Step>
       sample;  ///< every execution; every sample ends with a synchronise, which is no step
 };

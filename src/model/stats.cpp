@@ -55,6 +55,21 @@ Interval median_interval_of(std::span<const double> ordered, double tau) {
   return {ordered[low], ordered[ordered.size() - 1 - low]};
 }
 
+// The shortest interval that holds half of some ordered values.
+struct Half {
+  double centre, width;
+  double density;  // values per unit inside it
+};
+
+Half shortest_half(std::span<const double> ordered) {
+  const std::size_t held = (ordered.size() + 1) / 2;
+  std::size_t best = 0;
+  for (std::size_t i = 0; i + held <= ordered.size(); ++i)
+    if (ordered[i + held - 1] - ordered[i] < ordered[best + held - 1] - ordered[best]) best = i;
+  const double low = ordered[best], high = ordered[best + held - 1];
+  return {(low + high) / 2, high - low, static_cast<double>(held) / (high - low)};
+}
+
 }  // namespace
 
 Summary summarize(std::span<const double> samples) {
@@ -75,6 +90,57 @@ Interval median_interval(std::span<const double> samples) {
 
 double correlation_time(std::span<const double> samples) {
   return correlation_time_about(samples, quantile(sorted(samples), 0.5));
+}
+
+std::optional<Modes> two_modes(std::span<const double> samples) {
+  const std::size_t n = samples.size();
+  if (n < 50) return std::nullopt;
+  std::vector<double> y(n);
+  std::ranges::transform(samples, y.begin(), [](double ns) { return std::log(ns); });
+  std::ranges::sort(y);
+
+  const std::size_t least = std::max<std::size_t>(10, n / 10);
+  const std::size_t window = std::max<std::size_t>(4, n / 20);
+  // The cut lies behind y[k]: both sides keep at least `least`.
+  const std::size_t first = least - 1, last = n - least;
+  std::size_t widest = first;
+  for (std::size_t i = first; i + window <= last; ++i)
+    if (y[i + window] - y[i] > y[widest + window] - y[widest]) widest = i;
+  std::size_t cut = widest;
+  for (std::size_t k = widest; k < std::min(widest + window, last); ++k)
+    if (y[k + 1] - y[k] > y[cut + 1] - y[cut]) cut = k;
+
+  const std::span<const double> all(y);
+  const auto below = all.first(cut + 1), above = all.subspan(cut + 1);
+  const Half low = shortest_half(below), high = shortest_half(above);
+  const double apart = high.centre - low.centre;
+  if (apart < 0.02 || apart < 1.5 * (low.width + high.width)) return std::nullopt;
+  const double from = low.centre + apart / 3, to = high.centre - apart / 3;
+  const auto between = std::ranges::upper_bound(y, to) - std::ranges::lower_bound(y, from);
+  if (static_cast<double>(between) / (apart / 3) > 0.1 * std::min(low.density, high.density))
+    return std::nullopt;
+  const double low_share = static_cast<double>(below.size()) / static_cast<double>(n);
+  return Modes{low_share, 1 - low_share, std::exp(low.centre), std::exp(high.centre)};
+}
+
+bool median_settled(std::span<const double> samples, double percent) {
+  constexpr std::size_t batches = 10;
+  constexpr double t_of_nine_degrees = 2.262, shortest_ns = 0.5e9, weight = 50;
+  const std::size_t n = samples.size();
+  if (n < 50 || std::reduce(samples.begin(), samples.end()) < shortest_ns) return false;
+  const auto ordered = sorted(samples);
+  const double middle = quantile(ordered, 0.5), allowed = middle * percent / 100;
+  const double tau = correlation_time_about(samples, middle);
+  if (static_cast<double>(n) < weight * tau) return false;
+  const Interval interval = median_interval_of(ordered, tau);
+  if (interval.high - middle > allowed || middle - interval.low > allowed) return false;
+
+  SampleSeries medians;
+  for (std::size_t k = 0; k < batches; ++k) {
+    const auto batch = samples.subspan(n * k / batches, n * (k + 1) / batches - n * k / batches);
+    medians.add(median({batch.begin(), batch.end()}));
+  }
+  return t_of_nine_degrees * medians.summary().sd / std::sqrt(double{batches}) <= allowed;
 }
 
 SampleSeries::SampleSeries(std::size_t limit) : limit_(limit) {}

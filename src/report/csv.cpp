@@ -25,13 +25,18 @@ struct Flattener {
     if constexpr (std::same_as<T, Absent> || is_a<T, Group> ||
                   std::same_as<T, std::vector<double>> ||
                   std::same_as<T, std::vector<DeviceResult>> ||
+                  std::same_as<T, std::vector<Counters::Pair>> ||
                   std::same_as<T, std::vector<PlanEntry::LaneSteps>> ||
                   std::same_as<T, std::vector<PlanEntry::Memory>>) {
       return;  // series have no cell, devices have rows
     } else if constexpr (is_a<T, Maybe>) {
       visit(key, field.value, blank || !field.present);
-    } else if constexpr (std::same_as<T, std::optional<Mismatch>>) {
-      visit(key, field.value_or(Mismatch{}), blank || !field);
+    } else if constexpr (std::same_as<T, std::vector<Cause>>) {
+      std::vector<CauseKind> words;
+      for (const Cause& cause : field) words.push_back(cause.word);
+      visit(key, words, blank);
+    } else if constexpr (requires { describe(*field, *this); }) {
+      visit(key, field.value_or(typename T::value_type{}), blank || !field);
     } else {
       visit(key, field, blank);
     }
@@ -50,7 +55,9 @@ struct Flattener {
   Flattener nested(const std::string& key, bool empty) const {
     if constexpr (std::same_as<T, Summary>) return {cells, "", "_ns", empty};
     if constexpr (std::same_as<T, Rate>) return {cells, key + '_', "_bytes_per_s", empty};
-    if constexpr (std::same_as<T, Verification> || std::same_as<T, Mismatch>)
+    if constexpr (std::same_as<T, Verification> || std::same_as<T, Mismatch> ||
+                  std::same_as<T, Counters> || std::same_as<T, Counters::ByCause> ||
+                  std::same_as<T, Modes> || std::same_as<T, Telemetry>)
       return {cells, key + '_', "", empty};
     return {cells, "", "", empty};
   }

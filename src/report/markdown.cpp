@@ -104,6 +104,18 @@ constexpr auto trial_columns = std::to_array<Cell<TrialRow>>({
     {"remarks", false, [](const TrialRow& row) { return remarks(row.r); }},
 });
 
+// A list below the table; where that has several rows, each cause begins with its case.
+std::string cause_list(const Report& report) {
+  std::string out;
+  for (const CaseResult& result : report.cases)
+    for (const Cause& cause : result.causes) {
+      const std::string of =
+          report.cases.size() == 1 ? "" : case_phrase(result.what, report.machine.backend) + ": ";
+      out += fmt::format("- {}\n", escaped(of + cause_phrase(cause, result.summary.median)));
+    }
+  return out.empty() ? "" : "\nCauses:\n\n" + out;
+}
+
 constexpr auto plan_columns = std::to_array<Cell<std::pair<const PlanEntry*, BackendKind>>>({
     {"case", false,
      [](const auto& row) { return escaped(case_phrase(row.first->what, row.second)); }},
@@ -159,7 +171,7 @@ std::string render_markdown(const Report& report, const RenderOptions&) {
       std::vector<TrialRow> rows;
       for (const CaseResult& result : report.cases)
         rows.push_back({result, report.machine.backend});
-      out += table(trial_columns, rows);
+      out += table(trial_columns, rows) + cause_list(report);
       out +=
           "\nTimes are of one sample; rates are medians, copied is payload, moved is read + "
           "written, 1 GB is 1e9 bytes.\n";

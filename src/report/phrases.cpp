@@ -25,6 +25,33 @@ std::size_t width_of(const std::vector<Column>& columns) {
   return width - 2;
 }
 
+// Counters are means, so neither need be whole.
+std::string amount_of(double amount) {
+  return amount < 10 ? fmt::format("{:.2g}", amount)
+                     : format_count(static_cast<std::uint64_t>(std::min(amount + 0.5, 1e18)));
+}
+
+std::string amount_of_bytes(double bytes) {
+  const std::string rate = format_rate(bytes);
+  return rate.substr(0, rate.size() - 2);  // without its "/s"
+}
+
+// " (92% explicit prefetch, 8% access)"; what rounds to nothing is left out.
+std::string shares_by_cause(const Counters& counters) {
+  const Counters::ByCause& by = counters.d2d_by_cause;
+  std::vector<std::string> shares;
+  const auto add = [&](double bytes, std::string_view cause) {
+    const double share = bytes / counters.d2d_bytes;
+    if (share >= 0.005) shares.push_back(fmt::format("{} {}", percent(share), cause));
+  };
+  add(by.user, "explicit prefetch");
+  add(by.coherence, "access");
+  add(by.prefetch, "driver's prefetch");
+  add(by.eviction, "eviction");
+  add(by.access_counter, "access counters");
+  return shares.empty() ? "" : fmt::format(" ({})", fmt::join(shares, ", "));
+}
+
 }  // namespace
 
 std::string counted(std::uint64_t n, std::string_view one, std::string_view many) {
@@ -61,6 +88,7 @@ std::string case_phrase(const Case& what, BackendKind backend) {
   };
   const bool from = what.from.kind == Place::Kind::device, to = what.to.kind == Place::Kind::device;
   const bool home = from && what.from == what.to;
+  if (what.runtime) add(true, fmt::format("runtime {}", name(*what.runtime)));
   add(home, place_phrase("home", what.from, backend));
   add(from && !home, place_phrase("from", what.from, backend));
   add(to && !home, place_phrase("to", what.to, backend));
@@ -71,7 +99,9 @@ std::string case_phrase(const Case& what, BackendKind backend) {
   add(what.engine != plain.engine, std::string(name(what.engine)));
   add(what.access != plain.access, fmt::format("access {}", what.access));
   add(what.batch != plain.batch, fmt::format("batch {}", what.batch));
-  add(managed || what.prefetch != plain.prefetch, fmt::format("prefetch {}", name(what.prefetch)));
+  add(managed || what.prefetch != plain.prefetch,
+      fmt::format("prefetch {}", name(what.prefetch)) +
+          (what.prefetch_repeats == 1 ? "" : fmt::format(" x {}", what.prefetch_repeats)));
   add(what.cold, "cold");
   add(managed || what.owner_wait != plain.owner_wait,
       fmt::format("owner wait {}", name(what.owner_wait)));
@@ -84,6 +114,71 @@ std::string case_phrase(const Case& what, BackendKind backend) {
 
 std::string percent(double share) {
   return fmt::format("{:.0f}%", 100 * share);
+}
+
+std::string counters_phrase(const Counters& c) {
+  std::vector<std::string> parts;
+  const auto add = [&](double amount, std::string phrase) {
+    if (amount > 0) parts.push_back(std::move(phrase));
+  };
+  add(c.h2d_bytes, amount_of_bytes(c.h2d_bytes) + " host to device");
+  add(c.d2h_bytes, amount_of_bytes(c.d2h_bytes) + " device to host");
+  add(c.d2d_bytes, amount_of_bytes(c.d2d_bytes) + " device to device" + shares_by_cause(c));
+  add(c.fault_groups,
+      amount_of(c.fault_groups) + (c.fault_groups == 1 ? " fault group" : " fault groups"));
+  add(c.thrashing, amount_of_bytes(c.thrashing) + " thrashing");
+  add(c.throttling_ns, "pages held back for " + format_time_short(c.throttling_ns));
+  add(c.remote_map_bytes, amount_of_bytes(c.remote_map_bytes) + " mapped remotely");
+  if (parts.empty()) return "no migration";
+
+  std::vector<std::string> pairs;
+  const auto end_of = [](int ordinal) { return ordinal < 0 ? "host" : std::to_string(ordinal); };
+  for (const auto& [from, to, bytes] : c.pairs)
+    pairs.push_back(fmt::format("{} -> {} {}", end_of(from), end_of(to), amount_of_bytes(bytes)));
+  return fmt::format("per sample {}{}{}", fmt::join(parts, ", "), pairs.empty() ? "" : "; ",
+                     fmt::join(pairs, ", "));
+}
+
+std::string modes_phrase(const Modes& modes) {
+  return fmt::format("{} at {}, {} at {}", percent(modes.low_share),
+                     format_time_short(modes.low_centre), percent(modes.high_share),
+                     format_time_short(modes.high_centre));
+}
+
+std::string state_phrase(const DeviceResult& device) {
+  const Telemetry before = device.before.value_or(Telemetry{}),
+                  after = device.after.value_or(Telemetry{});
+  std::vector<std::string> parts;
+  std::vector<std::string> reasons = before.event_reasons;
+  for (const std::string& reason : after.event_reasons)
+    if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
+  if (!reasons.empty()) {
+    std::vector<std::string> readings;
+    if (after.power_w && after.power_limit_w)
+      readings.push_back(fmt::format("{:.0f} of {:.0f} W", *after.power_w, *after.power_limit_w));
+    if (after.temperature_c) readings.push_back(fmt::format("{} °C", *after.temperature_c));
+    parts.push_back(fmt::format("held down by {}", fmt::join(reasons, ", ")) +
+                    (readings.empty() ? "" : fmt::format(" ({})", fmt::join(readings, ", "))));
+  }
+  if (after.sm_mhz && after.sm_max_mhz && *after.sm_mhz < 0.9 * *after.sm_max_mhz)
+    parts.push_back(fmt::format("SM at {} of {} MHz", *after.sm_mhz, *after.sm_max_mhz));
+  const int others =
+      std::max(before.other_processes.value_or(0), after.other_processes.value_or(0));
+  if (others > 0)
+    parts.push_back(
+        counted(static_cast<std::uint64_t>(others), "other process", "other processes"));
+  return printable(fmt::format("{}", fmt::join(parts, ", ")));
+}
+
+std::string cause_phrase(const Cause& cause, double median_ns) {
+  std::string text = cause.text;
+  if (cause.cost_ns > 0)
+    // The cache does not cost: it hides what the memory would take.
+    text += fmt::format(
+        "; {} {} of {} ({:.3g}%)", cause.word == CauseKind::cached ? "hides" : "costs",
+        format_time_short(cause.cost_ns), format_time_short(median_ns), 100 * cause.cost_share);
+  if (!cause.option.empty()) text += fmt::format(": {} removes it", cause.option);
+  return printable(text);
 }
 
 std::string printable(std::string_view text) {

@@ -14,8 +14,9 @@ std::string render_json_lines(const Report& report, const RenderOptions& options
 std::string render_csv(const Report& report, const RenderOptions& options);
 std::string render_markdown(const Report& report, const RenderOptions& options);
 
-/// The parts of the text of a topology and of a plan.
+/// The parts of the text of a topology, of a plan and of a case's devices: table, names, states.
 std::string topology_text(const Report& report);
 std::string plan_text(const Report& report);
+std::string devices_text(const CaseResult& result, const Machine& machine);
 
 }  // namespace mgpu

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
+#include <cmath>
 
 namespace mgpu {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 // The colours of BenchmarkTools.
 constexpr std::string_view min_style = "1;36", max_style = "35", median_style = "1;34",
                            mean_style = "1;32", sd_style = "32", dim_style = "90",
-                           failure_style = "1;31";
+                           failure_style = "1;31", cause_style = "33";
 
 template <class E>
 std::string_view help_of(E value) {
@@ -41,12 +41,15 @@ class CaseText {
         1, ", ");
     result_.samples == 1 ? add_single() : add_statistics();
     out_ += '\n';
-    add_devices();
+    out_ += devices_text(result_, machine_);
     add_verification();
     if (result_.outcome == OutcomeKind::failed) add("failed: " + printable(result_.reason));
+    add_median();
     add_costs();
+    if (result_.counters) add("counters: " + counters_phrase(*result_.counters));
     add_marks();
     add("rates: copied is payload, moved is read + written; 1 GB is 1,000,000,000 bytes");
+    add_causes();
     return out_;
   }
 
@@ -104,71 +107,6 @@ class CaseText {
       out_ += line + '\n';
   }
 
-  void add_devices() {
-    if (result_.per_device.empty()) return;
-    using enum Column::Align;
-    const std::string noun(device_noun(machine_.backend));
-    std::vector<Column> columns = {{noun, {}},
-                                   {"slices", {}, right, true},
-                                   {"bytes", {}, right, true},
-                                   {"device time", {}},
-                                   {"prefetch", {}},
-                                   {"launch", {}},
-                                   {"waits", {}},
-                                   {"rate", {}},
-                                   {"of peak", {}, right, true}};
-    // What no device did is no column; waits are one wherever they were asked for.
-    const auto nobody = [&](std::optional<double> DeviceResult::*phase) {
-      return std::ranges::none_of(result_.per_device,
-                                  [&](const DeviceResult& d) { return d.*phase > 0.0; });
-    };
-    const bool no_prefetch = nobody(&DeviceResult::prefetch_ns);
-    const bool no_waits =
-        result_.what.owner_wait == OwnerWait::none && nobody(&DeviceResult::wait_ns);
-    const auto bytes = [](Bytes n) {
-      const std::string exact = format_bytes(n);
-      return exact.size() <= 8 ? exact : format_memory(n);
-    };
-    const auto time = [](const std::optional<double>& ns) {
-      return ns ? format_time_short(*ns) : "-";
-    };
-    for (const DeviceResult& d : result_.per_device) {
-      const std::vector<std::string> cells = {std::to_string(d.index),
-                                              std::to_string(d.slices),
-                                              bytes(d.bytes),
-                                              time(d.device_ns),
-                                              no_prefetch ? "-" : time(d.prefetch_ns),
-                                              time(d.launch_ns),
-                                              no_waits ? "-" : time(d.wait_ns),
-                                              d.rate ? format_rate(*d.rate) : "-",
-                                              d.of_peak ? percent(*d.of_peak) : "-"};
-      for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
-    }
-    std::erase_if(columns, [](const Column& c) {
-      return std::ranges::all_of(c.cells, [](auto& cell) { return cell == "-"; });
-    });
-    out_ += table_text(std::move(columns));
-    for (const int ordinal : devices_named())
-      add(fmt::format("{} {}: {}", noun, ordinal,
-                      identity_of(machine_.devices[static_cast<std::size_t>(ordinal)])));
-  }
-
-  // Those that copy, then those that only hold an array. A file may name what its machine does not
-  // have.
-  std::vector<int> devices_named() const {
-    std::vector<int> ordinals;
-    const auto add_once = [&](int ordinal) {
-      const bool exists =
-          ordinal >= 0 && static_cast<std::size_t>(ordinal) < machine_.devices.size();
-      if (exists && std::ranges::find(ordinals, ordinal) == ordinals.end())
-        ordinals.push_back(ordinal);
-    };
-    for (const DeviceResult& device : result_.per_device) add_once(device.index);
-    for (const Place& place : {result_.what.from, result_.what.to})
-      if (place.kind == Place::Kind::device) add_once(place.device);
-    return ordinals;
-  }
-
   void add_verification() {
     const Verification& v = result_.verification;
     if (v.mismatch) return add_mismatch(*v.mismatch);
@@ -219,6 +157,14 @@ class CaseText {
     return "";
   }
 
+  void add_median() {
+    const Summary& s = result_.summary;
+    const double off = 100 * std::max(s.median_high - s.median, s.median - s.median_low) / s.median;
+    if (result_.samples > 1 && std::isfinite(off))
+      add(fmt::format("median: known to ±{:.{}f}% (95%)", off, off < 0.1 ? 2 : off < 10 ? 1 : 0));
+    if (result_.modes) add("modes: " + modes_phrase(*result_.modes));
+  }
+
   void add_costs() {
     if (result_.overlap)
       add(fmt::format("overlap: {:.2f} devices at work at a time{}", *result_.overlap,
@@ -240,6 +186,16 @@ class CaseText {
   void add_marks() {
     for (const Mark mark : result_.marks)
       add(fmt::format("mark {}: {}", name(mark), help_of(mark)));
+  }
+
+  // Last, where a reader's eye rests: they are what the run was for.
+  void add_causes() {
+    constexpr std::string_view label = " cause:";
+    for (const Cause& cause : result_.causes) {
+      const std::string text =
+          wrapped(fmt::format("{} {}", label, cause_phrase(cause, result_.summary.median)), 3);
+      out_ += ' ' + paint(label.substr(1), cause_style) + text.substr(label.size());
+    }
   }
 
   const Machine& machine_;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "report/phrases.hpp"
+#include "report/renderers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace mgpu {
+namespace {
+
+std::string table_of(const CaseResult& result, std::string_view noun) {
+  using enum Column::Align;
+  std::vector<Column> columns = {{std::string(noun), {}},
+                                 {"slices", {}, right, true},
+                                 {"bytes", {}, right, true},
+                                 {"device time", {}},
+                                 {"prefetch", {}},
+                                 {"launch", {}},
+                                 {"waits", {}},
+                                 {"rate", {}},
+                                 {"of peak", {}, right, true}};
+  // What no device did is no column; waits are one wherever they were asked for.
+  const auto nobody = [&](std::optional<double> DeviceResult::*phase) {
+    return std::ranges::none_of(result.per_device,
+                                [&](const DeviceResult& d) { return d.*phase > 0.0; });
+  };
+  const bool no_prefetch = nobody(&DeviceResult::prefetch_ns);
+  const bool no_waits = result.what.owner_wait == OwnerWait::none && nobody(&DeviceResult::wait_ns);
+  const auto bytes = [](Bytes n) {
+    const std::string exact = format_bytes(n);
+    return exact.size() <= 8 ? exact : format_memory(n);
+  };
+  const auto time = [](const std::optional<double>& ns) {
+    return ns ? format_time_short(*ns) : "-";
+  };
+  for (const DeviceResult& d : result.per_device) {
+    const std::vector<std::string> cells = {std::to_string(d.index),
+                                            std::to_string(d.slices),
+                                            bytes(d.bytes),
+                                            time(d.device_ns),
+                                            no_prefetch ? "-" : time(d.prefetch_ns),
+                                            time(d.launch_ns),
+                                            no_waits ? "-" : time(d.wait_ns),
+                                            d.rate ? format_rate(*d.rate) : "-",
+                                            d.of_peak ? percent(*d.of_peak) : "-"};
+    for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
+  }
+  std::erase_if(columns, [](const Column& c) {
+    return std::ranges::all_of(c.cells, [](auto& cell) { return cell == "-"; });
+  });
+  return table_text(std::move(columns));
+}
+
+// Those that copy, then those that only hold an array. A file may name what its machine does not
+// have.
+std::vector<int> devices_named(const CaseResult& result, std::size_t devices) {
+  std::vector<int> ordinals;
+  const auto add_once = [&](int ordinal) {
+    const bool exists = ordinal >= 0 && static_cast<std::size_t>(ordinal) < devices;
+    if (exists && std::ranges::find(ordinals, ordinal) == ordinals.end())
+      ordinals.push_back(ordinal);
+  };
+  for (const DeviceResult& device : result.per_device) add_once(device.index);
+  for (const Place& place : {result.what.from, result.what.to})
+    if (place.kind == Place::Kind::device) add_once(place.device);
+  return ordinals;
+}
+
+}  // namespace
+
+std::string devices_text(const CaseResult& result, const Machine& machine) {
+  if (result.per_device.empty()) return "";
+  const std::string_view noun = device_noun(machine.backend);
+  std::string out = table_of(result, noun);
+  for (const int ordinal : devices_named(result, machine.devices.size()))
+    out += wrapped(fmt::format(" {} {}: {}", noun, ordinal,
+                               identity_of(machine.devices[static_cast<std::size_t>(ordinal)])),
+                   3);
+  for (const DeviceResult& device : result.per_device)
+    if (const std::string state = state_phrase(device); !state.empty())
+      out += wrapped(fmt::format(" {} {}: {}", noun, device.index, state), 3);
+  return out;
+}
+
+}  // namespace mgpu
