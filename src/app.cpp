@@ -183,8 +183,13 @@ std::unique_ptr<Backend> make_backend(const Request& request,
 }
 
 PlanEntry plan_entry(const PlannedCase& planned, const Request& request, const Machine& machine) {
-  PlanEntry entry{planned.what, planned.skip, {}, {}, std::nullopt};
-  if (planned.skip) return entry;
+  PlanEntry entry;
+  entry.what = planned.what;
+  if (planned.skip) {
+    entry.error_kind = planned.skip->kind;
+    entry.reason = planned.skip->reason;
+    return entry;
+  }
   const Schedule schedule = make_schedule(planned.what);
   for (const Lane& lane : schedule.lanes)
     entry.lanes.push_back(
@@ -265,7 +270,7 @@ void show(const Request& request, const Console& console) {
 
 // Fills the run's report as far as it gets.
 void run_copy(const Request& request, Run& run, Backend& backend, Watchdog& dog,
-              std::stop_token stop) {
+              const std::stop_token& stop) {
   Report& report = run.report();
   const Plan plan = make_plan(request, report.machine);
   if (plan.cases.front().skip && request.command == Command::copy)

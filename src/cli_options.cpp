@@ -82,7 +82,7 @@ void Options::value(Names names, std::string shape, std::string help, Apply appl
   entry.repeats = repeats;
 }
 
-void Options::words(std::string option, Names words, std::string help, Apply apply) {
+void Options::words(const std::string& option, Names words, std::string help, Apply apply) {
   value({option}, fmt::format("{}", fmt::join(words, "|")), std::move(help),
         [option, words, apply = std::move(apply)](const std::string& text) {
           if (std::ranges::find(words, text) == words.end())
@@ -93,7 +93,8 @@ void Options::words(std::string option, Names words, std::string help, Apply app
   entries_.back().info.words = std::move(words);
 }
 
-void Options::number(std::string option, double& field, bool zero_allowed, std::string help) {
+void Options::number(const std::string& option, double& field, bool zero_allowed,
+                     std::string help) {
   help += fmt::format(" (default: {:g})", field);
   value({option}, "S", std::move(help), [&field, option, zero_allowed](const std::string& text) {
     field = parse_number(text, option, zero_allowed);
@@ -115,11 +116,11 @@ std::vector<std::string> Options::unambiguous(std::span<const std::string> args)
     const std::string option(option_of(args[i]));
     const bool attached = option.size() < args[i].size();
     const Entry* entry = find(option);
-    if (!entry || (entry->flag && !attached)) {
+    if (!entry || (entry->flag != nullptr && !attached)) {
       out.push_back(args[i]);
       continue;
     }
-    if (entry->flag) throw usage_error("{} takes no value, as in '{}'", option, args[i]);
+    if (entry->flag != nullptr) throw usage_error("{} takes no value, as in '{}'", option, args[i]);
     if (!attached && (i + 1 == args.size() || find(option_of(args[i + 1]))))
       throw usage_error("{} needs a value: {}", option, entry->shape);
     const std::string value = attached ? args[i].substr(option.size() + 1) : args[++i];
@@ -127,7 +128,7 @@ std::vector<std::string> Options::unambiguous(std::span<const std::string> args)
     if (value.empty())
       out.insert(out.end(), {option, value});
     else
-      out.push_back(option + (is_short ? "" : "=") + value);
+      out.push_back(fmt::format("{}{}{}", option, is_short ? "" : "=", value));
   }
   return out;
 }

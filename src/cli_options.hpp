@@ -45,10 +45,10 @@ class Options {
   void flag(Names names, bool& field, std::string help);
   void value(Names names, std::string shape, std::string help, Apply apply, bool repeats = false);
   /// One of `words`, which `apply` gets.
-  void words(std::string option, Names words, std::string help, Apply apply);
+  void words(const std::string& option, Names words, std::string help, Apply apply);
   /// A word of E's vocabulary; `Field` is E, whose value is the default, or an optional<E>.
   template <class E, class Field>
-  void word(std::string option, Field& field, std::string help) {
+  void word(const std::string& option, Field& field, std::string help) {
     Names names;
     for (const auto& row : vocabulary<E>) names.emplace_back(row.name);
     if constexpr (std::same_as<Field, E>) help += fmt::format(" (default: {})", name(field));
@@ -65,7 +65,7 @@ class Options {
       field = static_cast<Number>(parse_count(text, option, low, high));
     });
   }
-  void number(std::string option, double& field, bool zero_allowed, std::string help);
+  void number(const std::string& option, double& field, bool zero_allowed, std::string help);
   void files(std::vector<std::string>& field) { files_ = &field; }
 
   /// Sets flags; values and files wait for `apply`: --help works beside a wrong one. May throw

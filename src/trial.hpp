@@ -33,8 +33,8 @@ class Trial {
         Backend& backend, Peers& peers, Watchdog& dog);
 
   /// Places, warms up, samples, and checks; blocking, to the end or until `stop` is requested.
-  /// `progress(phase, share)` is told outside the samples, `note` of what could not be had but is not
-  /// needed. Throws Error; what was found so far stays.
+  /// `progress(phase, share)` is told outside the samples, `note` of what could not be had but is
+  /// not needed. Throws Error; what was found so far stays.
   void run(Depth depth, const std::stop_token& stop,
            const std::function<void(const std::string&)>& note,
            const std::function<void(const char*, double)>& progress);

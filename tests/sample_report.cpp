@@ -165,7 +165,8 @@ Report sample_plan() {
   skipped.lanes.clear();
   skipped.memory.clear();
   skipped.estimate_ns.reset();
-  skipped.skip = Skip{ErrorKind::unavailable, "GPU 1 has no managed memory, use --memory device"};
+  skipped.error_kind = ErrorKind::unavailable;
+  skipped.reason = "GPU 1 has no managed memory, use --memory device";
   return report;
 }
 

@@ -164,7 +164,8 @@ struct CaseResult {
 /// What --dry-run shows of a case.
 struct PlanEntry {
   Case what;
-  std::optional<Skip> skip;
+  std::optional<ErrorKind> error_kind;  ///< where it is skipped
+  std::string reason;                   ///< why
   struct LaneSteps {
     int device = 0, slice = 0;
     Bytes bytes = 0;

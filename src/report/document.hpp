@@ -75,17 +75,13 @@ void describe(T& m, V&& v) {
 
 template <Of<PlanEntry> T, class V>
 void describe(T& e, V&& v) {
-  auto kind = e.skip ? std::optional(e.skip->kind) : std::nullopt;
-  auto reason = e.skip ? e.skip->reason : std::string();
   v("case", e.what);
-  v("outcome", Derived{std::string(e.skip ? "skipped" : "planned")});
-  v("reason", reason);
-  v("error_kind", kind);
+  v("outcome", Derived{std::string(e.error_kind ? "skipped" : "planned")});
+  v("reason", e.reason);
+  v("error_kind", e.error_kind);
   v("steps", e.lanes);
   v("memory", e.memory);
   v("estimate_ns", e.estimate_ns);
-  if constexpr (!std::is_const_v<T>)
-    if (kind) e.skip = Skip{*kind, reason};
 }
 
 /// What one device claims about another's memory.

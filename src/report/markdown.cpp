@@ -121,8 +121,8 @@ constexpr auto plan_columns = std::to_array<Cell<std::pair<const PlanEntry*, Bac
      [](const auto& row) { return escaped(case_phrase(row.first->what, row.second)); }},
     {"plan", false,
      [](const auto& row) {
-       return row.first->skip ? "skipped: " + escaped(row.first->skip->reason)
-                              : std::string("planned");
+       return row.first->error_kind ? "skipped: " + escaped(row.first->reason)
+                                    : std::string("planned");
      }},
     {"time", true,
      [](const auto& row) {

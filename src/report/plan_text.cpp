@@ -18,9 +18,8 @@ std::string memory_line(const std::vector<PlanEntry::Memory>& memory, std::strin
 
 std::string entry_text(const PlanEntry& entry, BackendKind backend) {
   const std::string phrase = case_phrase(entry.what, backend);
-  if (entry.skip)
-    return wrapped(fmt::format("mgpu copy: skipped, {}: {}", phrase, printable(entry.skip->reason)),
-                   1);
+  if (entry.error_kind)
+    return wrapped(fmt::format("mgpu copy: skipped, {}: {}", phrase, printable(entry.reason)), 1);
   const std::string_view noun = device_noun(backend);
   std::string out = wrapped("mgpu copy: planned, " + phrase, 1, ", ");
   for (const PlanEntry::LaneSteps& lane : entry.lanes) {
