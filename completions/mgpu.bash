@@ -10,9 +10,13 @@ _mgpu_ordinals() {
 }
 
 _mgpu() {
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words=''
-  local commands='copy topo show' last='-h --help -V --version'
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words='' before=''
+  local commands='copy sweep topo show' last='-h --help -V --version'
   local driver=/proc/driver/nvidia/gpus devices='--backend --host-devices'
+  local shape='--gpus --size --memory --unified --home --split --align --engine --access --batch --peer
+    --runtime --prefetch --no-prefetch --cold --owner-wait --advise --threads'
+  local sampling='--samples --seconds --warmup --until --timeout --verify --no-verify --oversubscribe
+    --counters --dry-run'
   local output='--format --json -o --output --append --force --color -q --quiet'
   COMPREPLY=()
 
@@ -21,6 +25,12 @@ _mgpu() {
     current=''
   elif [[ $previous == '=' ]]; then
     previous=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+
+  # The last entry of a list is completed: of GPUs and, in a sweep, of any option of a case.
+  if [[ $current == *,* && ($previous == --gpus || ${COMP_WORDS[1]} == sweep) &&
+    " $shape " == *[[:space:]]"$previous"[[:space:]]* ]]; then
+    before=${current%,*},
   fi
 
   case $previous in
@@ -40,15 +50,14 @@ _mgpu() {
     --color) words='auto always never' ;;
     --home) words="local $(_mgpu_ordinals $driver)" ;;
     --gpus)
-      if [[ $current == *,* ]]; then
-        mapfile -t COMPREPLY < <(compgen -P "${current%,*}," -W "$(_mgpu_ordinals $driver)" -- "${current##*,}")
-        return
-      fi
-      words="all $(_mgpu_ordinals $driver)"
+      words=$(_mgpu_ordinals $driver)
+      if [[ -z $before ]]; then words="all $words"; fi
+      [[ $words ]] || return
       ;;
+    --preset) words='issue-2615 scaling' ;;
     --host-devices | --size | --split | --align | --batch) return ;;
     --samples | --seconds | --warmup | --until | --timeout) return ;;
-    -o | --output | --timeline)
+    -o | --output | --resume | --timeline)
       compopt -o filenames 2> /dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return
@@ -60,10 +69,10 @@ _mgpu() {
       1:*) words="$commands help $last" ;;
       2:help) words=$commands ;;
       *:copy)
-        words="$devices --gpus --size --memory --unified --home --split --align --engine --access
-          --batch --peer --runtime --prefetch --no-prefetch --cold --owner-wait --advise --threads
-          --samples --seconds --warmup --until --timeout --verify --no-verify --oversubscribe
-          --counters --timeline --dry-run $output --histogram $last"
+        words="$devices $shape $sampling --timeline $output --histogram $last"
+        ;;
+      *:sweep)
+        words="$devices $shape --preset --list-presets --resume $sampling $output --histogram $last"
         ;;
       *:topo) words="$devices $output $last" ;;
       *:show)
@@ -76,7 +85,7 @@ _mgpu() {
         ;;
     esac
   fi
-  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+  mapfile -t COMPREPLY < <(compgen -P "$before" -W "$words" -- "${current#"$before"}")
 }
 
 complete -F _mgpu mgpu

@@ -7,171 +7,23 @@
 #include "model/schedule.hpp"
 #include "output.hpp"
 #include "report/report.hpp"
+#include "run.hpp"
 #include "signals.hpp"
-#include "version.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 
 namespace mgpu {
 namespace {
-
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::now();
-  const auto ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()) % 1000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms.count());
-}
-
-bool wants_color(const Request& request, const Console& console) {
-  return request.color == Color::always ||
-         (request.color == Color::automatic && console.out_is_terminal && !console.no_color);
-}
-
-void print(const Console& console, const std::string& text) {
-  const int error = console.out(text);
-  // A reader that has seen enough is no failure of ours.
-  if (error != 0 && error != EPIPE)
-    throw Error(ErrorKind::runtime,
-                fmt::format("cannot write to stdout: {}", std::strerror(error)));
-}
-
-// One run: the report as it grows, and everything it is written to.
-class Run : public Observer {
- public:
-  Run(const Request& request, const Console& console) : request_(request), console_(console) {
-    report_.tool_version = version;
-    report_.features = features();
-    report_.command = request.argv;
-    report_.started = utc_now();
-    report_.machine.backend = request.backend;
-    for (const OutputSpec& spec : request.outputs)
-      outputs_.emplace_back(spec, request.append, request.force);
-    if (draws_trace()) trace_.emplace(OutputSpec{Format::json, request.timeline}, false, true);
-  }
-
-  Report& report() { return report_; }
-
-  // --- Observer
-  void progress(const Progress& now) override {
-    if (request_.quiet || !console_.err_is_terminal) return;
-    std::string line = fmt::format("{} {:3.0f}%", now.phase, 100 * std::min(now.share, 1.0));
-    if (now.samples > 0) line += fmt::format(", {} samples", now.samples);
-    if (now.cases > 1) line = fmt::format("case {} of {}: {}", now.current + 1, now.cases, line);
-    console_.err("\r\x1b[K" + line);
-    progress_shown_ = true;
-  }
-
-  void note(const std::string& text) override {
-    report_.warnings.push_back(text);
-    if (!request_.quiet) say(fmt::format("mgpu: note: {}\n", text));
-  }
-
-  void finished(const CaseResult& result) override {
-    report_.cases.push_back(result);
-    report_.ended = utc_now();
-    for (Output& output : outputs_) {
-      if (output.format() == Format::jsonl)
-        attempt([&] { output.write(render(Format::jsonl, only(result), options(false))); });
-      else if (output.incremental())
-        attempt([&] { output.write(render(output.format(), report_, options(false))); });
-    }
-  }
-
-  void stuck(const std::vector<CaseResult>& cases, const Error& why, int signal) override {
-    report_.cases = cases;
-    report_.complete = false;
-    if (signal) {
-      report_.exit_code = 128 + signal;
-    } else {
-      report_.error = ErrorInfo{why.kind, why.what(), why.device};
-      report_.exit_code = exit_code(why.kind);
-    }
-    if (!cases.empty())
-      for (Output& output : outputs_)
-        if (output.format() == Format::jsonl)
-          attempt([&] { output.write(render(Format::jsonl, only(cases.back()), options(false))); });
-    console_.leave(publish());
-  }
-
-  /// Writes the report to stdout and to every output, then the error if there is one; gives the
-  /// exit code.
-  int publish() {
-    report_.ended = utc_now();
-    clear_progress();
-    // Without a result the error says it all; a JSON document holds it.
-    const bool nothing = report_.kind == ReportKind::trials && report_.cases.empty();
-    if (!nothing || request_.format == Format::json)
-      attempt([&] { print(console_, render(request_.format, report_, options(true))); });
-    for (Output& output : outputs_)
-      if (output.format() != Format::jsonl)
-        attempt([&] { output.write(render(output.format(), report_, options(false))); });
-    if (trace_ && !nothing) attempt([&] { trace_->write(render_trace(report_)); });
-    if (request_.timeline == "-" && !nothing)
-      attempt([&] { print(console_, "\n" + render_timeline(report_)); });
-    if (report_.error) say(fmt::format("mgpu: error: {}\n", report_.error->message));
-    return output_failed_ ? graver(report_.exit_code, exit_code(ErrorKind::runtime))
-                          : report_.exit_code;
-  }
-
-  void say(const std::string& text) {
-    clear_progress();
-    console_.err(text);
-  }
-
- private:
-  bool draws_trace() const { return !request_.timeline.empty() && request_.timeline != "-"; }
-
-  static std::vector<std::string> features() {
-    std::vector<std::string> list;
-    if (has_cuda) list.emplace_back("cuda");
-    list.emplace_back("hwloc");
-    return list;
-  }
-
-  Report only(const CaseResult& result) const {
-    Report one = report_;
-    one.cases = {result};
-    return one;
-  }
-
-  RenderOptions options(bool for_stdout) const {
-    return {for_stdout && wants_color(request_, console_), request_.histogram};
-  }
-
-  // An output that cannot be written costs neither the other outputs nor the rest of the run.
-  template <class F>
-  void attempt(F&& write) {
-    try {
-      write();
-    } catch (const Error& error) {
-      if (!output_failed_) say(fmt::format("mgpu: error: {}\n", error.what()));
-      output_failed_ = true;
-    }
-  }
-
-  void clear_progress() {
-    if (progress_shown_) console_.err("\r\x1b[K");
-    progress_shown_ = false;
-  }
-
-  const Request& request_;
-  const Console& console_;
-  Report report_;
-  std::vector<Output> outputs_;
-  std::optional<Output> trace_;
-  bool progress_shown_ = false, output_failed_ = false;
-};
 
 std::unique_ptr<Backend> make_backend(const Request& request,
                                       std::span<const BackendRow> backends) {
@@ -214,12 +66,20 @@ std::string read_file(const std::string& path, const Console& console) {
   return text;
 }
 
+bool same_devices(const Machine& a, const Machine& b) {
+  return a.host.name == b.host.name &&
+         std::ranges::equal(a.devices, b.devices, [](const Device& x, const Device& y) {
+           return x.uuid == y.uuid && x.name == y.name;
+         });
+}
+
 // Documents of one file that hold one case each are one report.
 std::vector<Report> merged(std::vector<Report> documents) {
   std::vector<Report> reports;
   for (Report& document : documents) {
     const bool joins = !reports.empty() && document.kind == ReportKind::trials &&
-                       reports.back().kind == ReportKind::trials;
+                       reports.back().kind == ReportKind::trials &&
+                       same_devices(reports.back().machine, document.machine);
     if (!joins) {
       reports.push_back(std::move(document));
       continue;
@@ -236,44 +96,106 @@ std::vector<Report> merged(std::vector<Report> documents) {
 
 void show(const Request& request, const Console& console) {
   std::vector<Output> outputs;
-  for (const OutputSpec& spec : request.outputs)
+  for (const OutputSpec& spec : request.outputs) {
     outputs.emplace_back(spec, request.append, request.force);
+  }
   std::vector<std::string> notes;
-  std::vector<Report> reports;
+  std::vector<Report> documents;
   for (const std::string& path : request.files)
-    for (Report& report : merged(read_reports(read_file(path, console), path, notes)))
-      reports.push_back(std::move(report));
+    for (Report& document : read_reports(read_file(path, console), path, notes))
+      documents.push_back(std::move(document));
+  const std::vector<Report> reports = merged(documents);
   const auto needs_one = [](Format format) {
-    return format == Format::json || format == Format::csv;
+    return format == Format::json || format == Format::csv || is_picture(format);
   };
   const bool one_only = needs_one(request.format) ||
                         std::ranges::any_of(request.outputs, [&](const OutputSpec& spec) {
                           return needs_one(spec.format);
                         });
   if (reports.size() > 1 && one_only)
-    throw Error(
-        ErrorKind::usage,
-        "show: one JSON or CSV document holds one report: name one file, or use --format jsonl");
+    throw Error(ErrorKind::usage,
+                "show: one JSON or CSV document or picture holds one report: name one file, or use "
+                "--format jsonl");
   if (!request.quiet)
     for (const std::string& note : notes) console.err(fmt::format("mgpu: note: {}\n", note));
-  const auto all = [&](Format format, bool color) {
+  const auto all = [&](Format format, bool color, int width) {
     std::string text;
-    for (const Report& report : reports) {
+    // Lines stay the documents that they were.
+    for (const Report& report : format == Format::jsonl ? documents : reports) {
       if (!text.empty() && (format == Format::text || format == Format::markdown)) text += "\n";
-      text += render(format, report, {color, request.histogram});
+      text += rendered(format, report, {color, request.histogram, width});
     }
     return text;
   };
-  print(console, all(request.format, wants_color(request, console)));
-  for (Output& output : outputs) output.write(all(output.format(), false));
+  print(console, all(request.format, wants_color(request, console), console.width));
+  for (Output& output : outputs) output.write(all(output.format(), false, 0));
+}
+
+// The results of a --resume file that belong to cases of this plan, by position. What was cut short
+// is measured again.
+std::map<std::size_t, CaseResult> resumed(const Request& request, const Plan& plan,
+                                          const Machine& machine, const Console& console) {
+  std::map<std::size_t, CaseResult> found;
+  if (request.resume.empty() || !std::filesystem::exists(request.resume) ||
+      std::filesystem::is_empty(request.resume))
+    return found;
+  const auto identities = [](const Machine& of, const std::vector<int>& gpus) {
+    std::string text = of.host.name;
+    for (const int gpu : gpus)
+      if (static_cast<std::size_t>(gpu) < of.devices.size())
+        text += " " + of.devices[static_cast<std::size_t>(gpu)].uuid;
+    return text;
+  };
+  std::multimap<std::string, std::size_t> wanted;
+  for (std::size_t i = 0; i < plan.cases.size(); ++i)
+    wanted.emplace(case_key(plan.cases[i].what, machine), i);
+  std::vector<std::string> notes;
+  bool foreign = false;
+  for (Report& document : read_reports(read_file(request.resume, console), request.resume, notes))
+    for (CaseResult& result : document.cases) {
+      if (identities(document.machine, result.what.gpus) != identities(machine, result.what.gpus)) {
+        foreign = true;
+        continue;
+      }
+      if (!document.complete || result.outcome == OutcomeKind::failed) continue;
+      const auto [first, last] = wanted.equal_range(result.key);
+      for (auto match = first; match != last; ++match)
+        if (plan.cases[match->second].what.gpus == result.what.gpus &&
+            found.try_emplace(match->second, result).second)
+          break;
+    }
+  if (foreign && !request.force)
+    throw Error(ErrorKind::usage,
+                fmt::format("--resume {}: it holds results of other devices: name another file, or "
+                            "--force to measure these cases again",
+                            request.resume));
+  return found;
+}
+
+// The gravest failure decides; skipped rows count only where there is nothing else.
+void judge(Report& report) {
+  for (const CaseResult& result : report.cases) {
+    if (result.outcome != OutcomeKind::failed) continue;
+    const int code = exit_code(result.error_kind.value_or(ErrorKind::runtime));
+    if (graver(report.exit_code, code) == report.exit_code) continue;
+    report.exit_code = code;
+    report.error = ErrorInfo{*result.error_kind, result.reason, std::nullopt};
+  }
+  const bool all_skipped =
+      !report.cases.empty() && std::ranges::all_of(report.cases, [](const CaseResult& result) {
+        return result.outcome == OutcomeKind::skipped;
+      });
+  if (all_skipped)
+    throw Error(report.cases.front().error_kind.value_or(ErrorKind::unavailable),
+                report.cases.front().reason);
 }
 
 // Fills the run's report as far as it gets.
-void run_copy(const Request& request, Run& run, Backend& backend, Watchdog& dog,
-              const std::stop_token& stop) {
+void run_cases(const Request& request, const Console& console, Run& run, Backend& backend,
+               Watchdog& dog, const std::stop_token& stop) {
   Report& report = run.report();
   const Plan plan = make_plan(request, report.machine);
-  if (plan.cases.front().skip && request.command == Command::copy)
+  if (request.command == Command::copy && plan.cases.front().skip)
     throw Error(plan.cases.front().skip->kind, plan.cases.front().skip->reason);
   if (request.dry_run) {
     report.kind = ReportKind::plan;
@@ -283,50 +205,124 @@ void run_copy(const Request& request, Run& run, Backend& backend, Watchdog& dog,
     }
     return;
   }
-  const Results results = measure(plan, report.machine, request.sampling, backend, run, dog, stop);
+  auto known = resumed(request, plan, report.machine, console);
+  Plan missing;
+  std::vector<std::size_t> positions;
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+    const auto found = known.find(i);
+    if (found != known.end()) {
+      run.keep(i, std::move(found->second));
+      continue;
+    }
+    missing.cases.push_back(plan.cases[i]);
+    positions.push_back(i);
+  }
+  run.expect(std::move(positions));
+  const Results results =
+      measure(missing, report.machine, request.sampling, backend, run, dog, stop);
   report.complete = results.complete;
-  if (results.error) throw *results.error;
+  if (results.error && request.command == Command::copy) throw *results.error;
+  judge(report);
+}
+
+// Two outputs, or an input and an output, that are one file under two names.
+void check_distinct(const Request& request) {
+  std::vector<std::string> outputs;
+  for (const OutputSpec& spec : request.outputs)
+    if (spec.path != request.resume) outputs.push_back(spec.path);
+  for (const std::string& path : {request.timeline, request.resume})
+    if (!path.empty() && path != "-") outputs.push_back(path);
+  const auto same = [](const std::string& a, const std::string& b) {
+    std::error_code ignored;
+    return std::filesystem::equivalent(a, b, ignored) ||
+           std::filesystem::weakly_canonical(a, ignored) ==
+               std::filesystem::weakly_canonical(b, ignored);
+  };
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].starts_with("/dev/")) continue;  // may well be given twice
+    for (const std::string& input : request.files)
+      if (input != "-" && same(input, outputs[i]))
+        throw Error(
+            ErrorKind::usage,
+            fmt::format("--output '{}' is an input as well; write another file", outputs[i]));
+    for (std::size_t j = 0; j < i; ++j)
+      if (same(outputs[i], outputs[j]))
+        throw Error(ErrorKind::usage, fmt::format("'{}' and '{}' are one file; write another one",
+                                                  outputs[j], outputs[i]));
+  }
+}
+
+// --append adds to results: what is there must be ours.
+void check_appended(const Request& request, const Console& console) {
+  for (const OutputSpec& spec : request.outputs) {
+    std::error_code ignored;
+    if (!request.append || spec.format != Format::jsonl ||
+        !std::filesystem::is_regular_file(spec.path, ignored) ||
+        std::filesystem::is_empty(spec.path, ignored))
+      continue;
+    std::vector<std::string> notes;
+    if (read_reports(read_file(spec.path, console), spec.path, notes).empty())
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("--append: {} holds no results of mgpu; name another file", spec.path));
+  }
+}
+
+// Everything of a run but its end.
+void execute(const Request& request, const Console& console, std::span<const BackendRow> backends,
+             Run& run, Watchdog& dog, const std::stop_token& stop) {
+  run.open();
+  dog.on_expiry([&](const char* step, int signal) {
+    run.stuck({},
+              Error(ErrorKind::timeout,
+                    fmt::format("timed out after {} s in {}", request.sampling.timeout, step)),
+              signal);
+  });
+  const auto backend = make_backend(request, backends);
+  Machine& machine = run.report().machine;
+  machine = guarded(dog, "starting the driver", [&] { return backend->machine(); });
+  if (request.command != Command::topo) run_cases(request, console, run, *backend, dog, stop);
 }
 
 int run_request(const Request& request, const Console& console,
                 std::span<const BackendRow> backends) {
+  check_distinct(request);
   if (request.command == Command::show) {
     show(request, console);
     return 0;
   }
-  if (console.handle_signals) block_signals();
-  std::stop_source stop;
-  Watchdog dog(request.sampling.timeout);
-  std::optional<Signals> signals;
-  if (console.handle_signals)
-    signals.emplace([&](int signal) {
-      stop.request_stop();
-      dog.interrupt(signal);
-    });
+  check_appended(request, console);
   Run run(request, console);
   Report& report = run.report();
   if (request.command == Command::topo) report.kind = ReportKind::topology;
+  if (console.handle_signals) block_signals();
+  std::stop_source stop;
+  std::optional<Watchdog> dog;
+  std::optional<Signals> signals;
   try {
-    dog.on_expiry([&](const char* step, int signal) {
-      run.stuck({},
-                Error(ErrorKind::timeout,
-                      fmt::format("timed out after {} s in {}", request.sampling.timeout, step)),
-                signal);
-    });
-    const auto backend = make_backend(request, backends);
-    report.machine = guarded(dog, "starting the driver", [&] { return backend->machine(); });
-    if (request.command == Command::copy) run_copy(request, run, *backend, dog, stop.get_token());
+    dog.emplace(request.sampling.timeout);
+    if (console.handle_signals)
+      signals.emplace([&](int signal) {
+        stop.request_stop();
+        dog->interrupt(signal);
+      });
+    run.on_signal([&] { return signals ? signals->received() : 0; });
+    execute(request, console, backends, run, *dog, stop.get_token());
   } catch (const Error& error) {
     // What could not be started prints nothing on stdout; what could tells what it found.
     if (error.kind == ErrorKind::usage) throw;
     report.error = ErrorInfo{error.kind, error.what(), error.device};
-    report.exit_code = exit_code(error.kind);
+    report.exit_code = graver(report.exit_code, exit_code(error.kind));
+  } catch (const std::exception& error) {  // threads, descriptors or memory that the system refuses
+    report.error = ErrorInfo{ErrorKind::runtime, error.what(), std::nullopt};
+    report.exit_code = exit_code(ErrorKind::runtime);
   }
   if (report.machine.host.name.empty()) report.machine.host = host_facts();
   if (signals && signals->received()) {
     report.complete = false;
     report.exit_code = 128 + signals->received();
   }
+  if (signals) signals->settle();
   const int code = run.publish();
   if (signals && signals->received()) {
     const int signal = signals->received();
@@ -348,11 +344,11 @@ int run_app(const std::vector<std::string>& args, const Console& console,
     }
     return run_request(std::get<Request>(parsed), console, backends);
   } catch (const Error& error) {
-    console.err(args.empty() ? std::string(error.what())
-                             : fmt::format("mgpu: error: {}\n", error.what()));
+    complain(console, args.empty() ? std::string(error.what())
+                                   : fmt::format("mgpu: error: {}\n", error.what()));
     return exit_code(error.kind);
   } catch (const std::exception& error) {
-    console.err(fmt::format("mgpu: error: {}\n", error.what()));
+    complain(console, fmt::format("mgpu: error: {}\n", error.what()));
     return exit_code(ErrorKind::runtime);
   }
 }

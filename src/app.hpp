@@ -21,6 +21,7 @@ struct Console {
   std::function<std::string()> in;  ///< all of stdin
   std::function<void(int)> leave;  ///< ends the process at once with this code, without destructors
   bool out_is_terminal = false, err_is_terminal = false;
+  int width = 0;          ///< columns of a terminal on stdout, else 0
   bool no_color = false;  ///< NO_COLOR is set and not empty
   bool handle_signals =
       false;  ///< take SIGINT, SIGTERM and SIGHUP; after the report the process ends by them

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli.hpp"
 
+#include "cli_files.hpp"
 #include "cli_options.hpp"
+#include "cli_sweep.hpp"
 #include "model/error.hpp"
 #include "version.hpp"
 
@@ -10,7 +12,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,38 +26,13 @@ namespace {
 struct Draft {
   Request request;
   CaseSpec spec;
+  AxisCollector axes{spec};
   std::optional<MemoryKind> memory;
   std::optional<Verify> verify;
   std::optional<Format> format;
   bool unified = false, no_prefetch = false, no_verify = false, json = false;
-  bool help = false, version = false;
+  bool help = false, version = false, list_presets = false;
 };
-
-std::string extension(Format format) {
-  if (format == Format::text) return ".txt";
-  if (format == Format::markdown) return ".md";
-  return "." + std::string(name(format));
-}
-
-/// A path whose extension says the format, or "json:PATH".
-OutputSpec parse_output(const std::string& text) {
-  const std::size_t colon = text.find(':');
-  const auto named = parse_word<Format>(std::string_view(text).substr(0, colon));
-  if (named && colon != std::string::npos) {
-    const std::string path = text.substr(colon + 1);
-    if (path.empty() || path == "-")
-      throw usage_error("--output '{}' names no file; write {}:FILE", text, name(*named));
-    return {*named, path};
-  }
-  const std::string found = std::filesystem::path(text).extension().string();
-  std::vector<std::string> known;
-  for (const auto& word : vocabulary<Format>) {
-    if (extension(word.value) == found) return {word.value, text};
-    known.push_back(extension(word.value));
-  }
-  throw usage_error("--output '{}' does not say its format; end it in {}, or write json:FILE", text,
-                    fmt::join(known, " "));
-}
 
 double parse_percent(const std::string& text, std::string_view option) {
   return parse_number(text.ends_with('%') ? text.substr(0, text.size() - 1) : text, option);
@@ -123,7 +99,8 @@ void add_case(Options& o, CaseSpec& spec, Draft& d) {
                   "which threads submit the copies (default: that of --runtime, else pool)");
 }
 
-void add_sampling(Options& o, Sampling& sampling, Draft& d) {
+void add_sampling(Options& o, Draft& d) {
+  Sampling& sampling = d.request.sampling;
   o.group("Sampling");
   o.count("--samples", sampling.samples, 1, 1'000'000'000'000, "end after N samples");
   o.number("--seconds", sampling.seconds, false, "or once S seconds have passed");
@@ -137,51 +114,97 @@ void add_sampling(Options& o, Sampling& sampling, Draft& d) {
   o.flag({"--oversubscribe"}, sampling.oversubscribe, "managed arrays may exceed what is free");
   o.flag({"--counters"}, sampling.counters,
          "count the migrations of managed memory in an extra pass, with CUPTI");
-  o.value({"--timeline"}, "FILE.json",
-          "write the typical and the worst sample, step by step, as a Chrome trace; - prints bars",
-          [&](const std::string& text) { d.request.timeline = parse_timeline(text); });
   o.flag({"--dry-run"}, d.request.dry_run, "print the plan and measure nothing");
 }
 
-void add_output(Options& o, Draft& d, bool histogram) {
+void add_timeline(Options& o, Draft& d) {
+  o.value({"--timeline"}, "FILE.json",
+          "write the typical and the worst sample, step by step, as a Chrome trace; - prints bars",
+          [&](const std::string& text) { d.request.timeline = parse_timeline(text); });
+}
+
+void add_output(Options& o, Draft& d, Writes writes) {
   Request& request = d.request;
+  const bool charts = writes == Writes::reports_and_charts;
+  Options::Names words;
+  for (const Format format : formats(Writes::reports)) words.emplace_back(name(format));
   o.group("Output");
-  o.word<Format>("--format", d.format, "what stdout carries (default: text)");
+  o.words("--format", std::move(words), "what stdout carries (default: text)",
+          [&](const std::string& text) { d.format = parse_word<Format>(text); });
   o.flag({"--json"}, d.json, "the same as --format json");
   o.value(
       {"-o", "--output"}, "FILE",
-      "also write FILE; its extension says the format (.txt .json .jsonl .csv .md), or its "
-      "prefix: json:FILE; may be repeated",
-      [&](const std::string& text) { request.outputs.push_back(parse_output(text)); }, true);
+      fmt::format("also write FILE; its extension says the format (.txt .json .jsonl .csv .md{}), "
+                  "or its prefix: json:FILE; may be repeated",
+                  charts ? "; a chart: .gp .svg .png" : ""),
+      [&request, writes](const std::string& text) {
+        request.outputs.push_back(parse_output(text, writes));
+      },
+      true);
   o.flag({"--append"}, request.append, "add to a .jsonl file that is there");
   o.flag({"--force"}, request.force, "replace a .jsonl file that is there");
-  if (histogram)
+  if (charts)
     o.word<HistogramScale>("--histogram", request.histogram, "vertical scale of the histogram");
   o.word<Color>("--color", request.color, "colours in text on stdout");
   o.flag({"-q", "--quiet"}, request.quiet, "neither progress nor notes on stderr");
 }
 
+/// A flag such as --unified must not contradict the option that it stands for.
+template <class E>
+void agree(std::optional<E>& given, bool flag, E meant, std::string_view flag_name,
+           std::string_view option) {
+  if (!flag) return;
+  if (given && *given != meant)
+    throw usage_error("{} is {} {} and contradicts {} {}; give one of them", flag_name, option,
+                      name(meant), option, name(*given));
+  given = meant;
+}
+
+void agree_case(Draft& d) {
+  agree(d.memory, d.unified, MemoryKind::managed, "--unified", "--memory");
+  agree(d.spec.prefetch, d.no_prefetch, Prefetch::none, "--no-prefetch", "--prefetch");
+  d.spec.memory = d.memory.value_or(d.spec.memory);
+}
+
 void add_copy(Options& o, Draft& d) {
   add_backend(o, d);
   add_case(o, d.spec, d);
-  add_sampling(o, d.request.sampling, d);
-  add_output(o, d, true);
+  add_sampling(o, d);
+  add_timeline(o, d);
+  add_output(o, d, Writes::reports_and_charts);
+}
+
+void add_sweep(Options& o, Draft& d) {
+  add_backend(o, d);
+  add_case(o, d.spec, d);
+  d.axes.bind(o, [&d] { agree_case(d); });
+  o.group("Table");
+  o.word<Preset>("--preset", d.request.preset, "a known table of cases; options given win");
+  o.flag({"--list-presets"}, d.list_presets, "show the known tables");
+  o.value({"--resume"}, "FILE.jsonl",
+          "keep the cases that FILE has, measure and add those that it lacks",
+          [&](const std::string& text) { d.request.resume = parse_resume(text); });
+  add_sampling(o, d);
+  o.refuse("--timeline",
+           "is not available in a sweep; show one case: mgpu copy --timeline FILE.json");
+  add_output(o, d, Writes::reports_and_charts);
 }
 
 void add_topo(Options& o, Draft& d) {
   add_backend(o, d);
-  add_output(o, d, false);
+  add_output(o, d, Writes::reports);
 }
 
 void add_show(Options& o, Draft& d) {
   o.files(d.request.files);
-  add_output(o, d, true);
+  add_output(o, d, Writes::reports_and_charts);
 }
 
 struct CommandRow {
   Command command;
   void (*add)(Options&, Draft&);
   std::string_view examples;
+  std::string_view notes = "";
 };
 
 constexpr CommandRow command_rows[] = {
@@ -191,6 +214,14 @@ constexpr CommandRow command_rows[] = {
      "  mgpu copy --gpus 0,1 --home 0 --unified --size 4GB --runtime cudajl-5.4\n"
      "  mgpu copy --backend host --size 256MiB --seconds 1 --json\n"
      "  mgpu copy --engine memcpy -o run.json -o run.md\n"},
+    {Command::sweep, add_sweep,
+     "  mgpu sweep --gpus 0 --gpus 0,1 --size 1MiB..1GiB/gpu\n"
+     "  mgpu sweep --unified --prefetch none,once,array --owner-wait none,host\n"
+     "  mgpu sweep --preset issue-2615 --resume run.jsonl\n"
+     "  mgpu sweep --backend host --split 1..8 --engine kernel,memcpy -o run.svg\n",
+     "\nWhere ,... follows, a list: every combination is a case. Sizes and numbers may\n"
+     "be ranges: A..B doubles from A up to B, A..B:F multiplies by F. If nothing else\n"
+     "varies: --size 1MiB..1GiB.\n"},
     {Command::topo, add_topo,
      "  mgpu topo\n"
      "  mgpu topo --backend host --json\n"},
@@ -235,38 +266,15 @@ std::string top_help(const Options& options) {
   return options.help(commands, "  mgpu copy\n  mgpu copy --backend host\n  mgpu help copy\n");
 }
 
+Immediate presets_text() {
+  std::string text;
+  for (const auto& word : vocabulary<Preset>)
+    text += fmt::format("{:<14}{}\n", word.name, word.help);
+  return {text};
+}
+
 Immediate version_text() {
   return {fmt::format("mgpu {}\nfeatures: {}hwloc\n", version, has_cuda ? "cuda " : "")};
-}
-
-/// A flag such as --unified must not contradict the option that it stands for.
-template <class E>
-void agree(std::optional<E>& given, bool flag, E meant, std::string_view flag_name,
-           std::string_view option) {
-  if (!flag) return;
-  if (given && *given != meant)
-    throw usage_error("{} is {} {} and contradicts {} {}; give one of them", flag_name, option,
-                      name(meant), option, name(*given));
-  given = meant;
-}
-
-void check_paths(const Request& request) {
-  const auto plain = [](const std::string& path) {
-    return std::filesystem::path(path).lexically_normal().string();
-  };
-  std::set<std::string> inputs, outputs;
-  for (const std::string& file : request.files)
-    if (!inputs.insert(plain(file)).second && file == "-")
-      throw usage_error("stdin (-) can be read only once");
-  for (const OutputSpec& output : request.outputs) {
-    if (inputs.contains(plain(output.path)))
-      throw usage_error("--output '{}' is an input as well; write another file", output.path);
-    if (!outputs.insert(plain(output.path)).second)
-      throw usage_error("--output '{}' is given twice", output.path);
-  }
-  if (request.timeline != "-" && outputs.contains(plain(request.timeline)))
-    throw usage_error("--timeline '{}' is an --output as well; write another file",
-                      request.timeline);
 }
 
 /// A preset's prefetch was not asked for: with other memory it does nothing.
@@ -284,28 +292,44 @@ void check_managed(const CaseSpec& spec, const Sampling& sampling) {
       throw usage_error("{} is for managed memory alone; add --unified or leave it out", option);
 }
 
-void check_timeline(const Request& request) {
-  if (request.timeline.empty()) return;
-  if (request.dry_run)
+void check_dry_run(const Request& request) {
+  if (!request.dry_run) return;
+  if (!request.timeline.empty())
     throw usage_error(
         "--dry-run takes no samples, so --timeline would show none; give one of them");
+  for (const OutputSpec& output : request.outputs)
+    if (is_picture(output.format))
+      throw usage_error(
+          "--dry-run takes no samples, so --output '{}' would draw nothing; leave one out",
+          output.path);
+}
+
+void check_timeline(const Request& request) {
   if (request.timeline == "-" && request.format != Format::text)
     throw usage_error("--timeline - prints bars into text, not into {}; write --timeline FILE.json",
                       name(request.format));
 }
 
+/// A flag is a value of the option that it stands for, also where no list is given.
+std::vector<Axis> sweep_axes(Draft& d) {
+  const std::pair<bool, std::string_view> flags[] = {
+      {d.unified, "--memory"}, {d.no_prefetch, "--prefetch"}, {d.spec.cold, "--cold"}};
+  for (const auto& [given, option] : flags)
+    if (given) d.axes.take(option);
+  return d.axes.axes(d.request.preset.has_value());
+}
+
 /// What must hold between options on every machine.
 Request settle(Draft& d, Command command) {
   Request& r = d.request;
-  agree(d.memory, d.unified, MemoryKind::managed, "--unified", "--memory");
-  agree(d.spec.prefetch, d.no_prefetch, Prefetch::none, "--no-prefetch", "--prefetch");
+  agree_case(d);
   agree(d.verify, d.no_verify, Verify::none, "--no-verify", "--verify");
   agree(d.format, d.json, Format::json, "--json", "--format");
-  d.spec.memory = d.memory.value_or(d.spec.memory);
   r.sampling.verify = d.verify.value_or(r.sampling.verify);
   r.format = d.format.value_or(r.format);
 
-  check_managed(d.spec, r.sampling);
+  if (command == Command::copy) check_managed(d.spec, r.sampling);
+  check_dry_run(r);
   check_timeline(r);
   r.sampling.timeline = !r.timeline.empty();
   if (r.host_devices && r.backend != BackendKind::host)
@@ -313,11 +337,15 @@ Request settle(Draft& d, Command command) {
                       *r.host_devices);
   if (r.append && r.force)
     throw usage_error("--append keeps what a file holds and --force drops it; give one of them");
+  if (r.append && !r.resume.empty())
+    throw usage_error(
+        "--append measures every case again and --resume only what is missing; give one of them");
   if (command == Command::show && r.files.empty())
     throw usage_error("mgpu show needs a FILE, as saved by mgpu copy -o run.json; - is stdin");
-  check_paths(r);
+  settle_files(r);
   r.command = command;
   if (command == Command::copy) r.cases = {d.spec};
+  if (command == Command::sweep) r.axes = sweep_axes(d);
   return std::move(r);
 }
 
@@ -326,8 +354,9 @@ std::variant<Request, Immediate> parse_command(const CommandRow& row,
   Draft draft;
   Options options = command_options(row, draft);
   options.parse(args);
-  if (draft.help) return Immediate{options.help("", row.examples)};
+  if (draft.help) return Immediate{options.help(row.notes, row.examples)};
   if (draft.version) return version_text();
+  if (draft.list_presets) return presets_text();
   options.apply();
   return settle(draft, row.command);
 }

@@ -101,6 +101,21 @@ void Options::number(const std::string& option, double& field, bool zero_allowed
   });
 }
 
+void Options::many(std::string_view option, Split split, std::function<void()> taken) {
+  Entry& entry = *std::ranges::find_if(
+      entries_, [&](const Entry& one) { return one.info.names.back() == option; });
+  entry.is_list = split != nullptr;
+  entry.repeats = !entry.is_list;
+  if (entry.repeats) entry.info.help += "; may be repeated";
+  entry.apply = [apply = std::move(entry.apply), split = std::move(split),
+                 taken = std::move(taken)](const std::string& text) {
+    for (const std::string& value : split ? split(text) : Names{text}) {
+      apply(value);
+      taken();
+    }
+  };
+}
+
 const Options::Entry* Options::find(std::string_view name) const {
   for (const Entry& entry : entries_)
     if (std::ranges::find(entry.info.names, name) != entry.info.names.end()) return &entry;
@@ -164,6 +179,8 @@ void Options::apply() const {
     Names known;
     for (const Entry& entry : entries_) known.push_back(entry.info.names.back());
     const std::string option = unknown_.front().substr(0, unknown_.front().find('='));
+    if (const auto refused = refused_.find(option); refused != refused_.end())
+      throw usage_error("{} {}", option, refused->second);
     throw usage_error("unknown option '{}' of {}{}", option, command_,
                       did_you_mean(option, known, fmt::format("; see {} --help", command_)));
   }
@@ -190,10 +207,11 @@ std::string Options::help(std::string_view before, std::string_view examples) co
     std::string left =
         fmt::format("  {}{}", names.front().size() > 2 ? "    " : "", fmt::join(names, ", "));
     std::string text = entry.info.help;
-    if (left.size() + 1 + entry.shape.size() <= width) {
-      left += (entry.shape.empty() ? "" : " ") + entry.shape;
+    const std::string more = entry.is_list ? ",..." : "";
+    if (left.size() + 1 + entry.shape.size() + more.size() <= width) {
+      left += (entry.shape.empty() ? "" : " ") + entry.shape + more;
     } else {
-      left += " WORD";
+      left += " WORD" + more;
       text += fmt::format(": {}", fmt::join(entry.info.words, ", "));
     }
     const bool fits = left.size() + 2 <= help_column;

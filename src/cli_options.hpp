@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,7 @@ class Options {
  public:
   using Names = std::vector<std::string>;  ///< a short one first
   using Apply = std::function<void(const std::string&)>;
+  using Split = std::function<Names(const std::string&)>;
 
   /// `command` as the user writes it: "mgpu copy".
   Options(std::string command, std::string summary)
@@ -67,6 +69,11 @@ class Options {
   }
   void number(const std::string& option, double& field, bool zero_allowed, std::string help);
   void files(std::vector<std::string>& field) { files_ = &field; }
+  /// An option that is there takes many values: `split` cuts a list into them, without it the
+  /// option is repeated instead. `taken` follows each value, once that is applied.
+  void many(std::string_view option, Split split, std::function<void()> taken);
+  /// An option of other commands that this one refuses: "--timeline <why>".
+  void refuse(std::string option, std::string why) { refused_.emplace(option, why); }
 
   /// Sets flags; values and files wait for `apply`: --help works beside a wrong one. May throw
   /// Error{usage}, as may `apply`, which also refuses what `parse` did not know.
@@ -83,7 +90,7 @@ class Options {
     std::string group, shape;
     bool* flag = nullptr;
     Apply apply;
-    bool repeats = false;
+    bool repeats = false, is_list = false;
     std::vector<std::string> given;
   };
 
@@ -93,6 +100,7 @@ class Options {
 
   std::string command_, summary_, group_;
   std::deque<Entry> entries_;
+  std::map<std::string, std::string> refused_;
   std::vector<std::string>* files_ = nullptr;
   std::vector<std::string> operands_, unknown_;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <system_error>
 
 namespace mgpu {
@@ -49,7 +50,6 @@ class Phase {
   }
   Phase(const Phase&) = delete;
   Phase& operator=(const Phase&) = delete;
-  Nanos start() const { return start_; }
 
  private:
   Worker& worker_;
@@ -145,7 +145,11 @@ PassResult Crew::pass(bool marks) {
   for (Slot& slot : slots_) {
     slot.failure = nullptr;
     slot.doing.store("starting", std::memory_order_relaxed);
-    if (marks && !fresh_streams()) slot.worker->anchor();
+  }
+  if (marks) {
+    std::set<int> anchored;
+    for (std::size_t i = 0; i < slots_.size(); ++i)
+      if (anchored.insert(schedule_.lanes[i].device).second) slots_[i].worker->anchor();
   }
   PassResult result;
   if (!backend_.threaded() || what_.threads == Threads::single) {
@@ -158,12 +162,13 @@ PassResult Crew::pass(bool marks) {
   } else {
     result = spawned(marks);
   }
-  // Owner records named these streams until the pass that has just ended replaced them.
-  for (Slot& slot : slots_) slot.previous.reset();
   const auto first = std::ranges::min_element(slots_, {}, [](const Slot& slot) {
     return slot.failure ? slot.failed_at : std::numeric_limits<int>::max();
   });
+  // After a failure streams may still wait for one another: all are drained at the end.
   if (first->failure) std::rethrow_exception(first->failure);
+  // Owner records named these streams until the pass that has just ended replaced them.
+  for (Slot& slot : slots_) slot.previous.reset();
   return result;
 }
 
@@ -188,8 +193,10 @@ PassResult Crew::spawned(bool marks) {
     try {
       threads.emplace_back(
           [this, i, marks, release = result.release] { drive(i, i + 1, release, marks); });
-    } catch (...) {
-      fail(i);
+    } catch (const std::system_error& error) {
+      slots_[i].failure = std::make_exception_ptr(
+          Error(ErrorKind::runtime, fmt::format("cannot start a thread: {}", error.what())));
+      slots_[i].failed_at = failures_.fetch_add(1);
     }
   }
   for (std::thread& thread : threads) thread.join();
@@ -249,7 +256,6 @@ void Crew::submit(std::size_t lane, Nanos release, bool marks) {
     slot.doing.store("opening a stream", std::memory_order_relaxed);
     slot.previous = std::move(slot.worker);
     slot.worker = backend_.open_worker(plan.device);
-    if (marks) slot.worker->anchor();
   }
   Worker& worker = *slot.worker;
   worker.push_range("launching kernel");
@@ -277,7 +283,6 @@ void Crew::submit(std::size_t lane, Nanos release, bool marks) {
           slot.doing.store("launching", std::memory_order_relaxed);
           if (marks && !copied) first_copy_mark = worker.mark();
           const Phase phase(worker, record, record.launch, step.kind, marks);
-          if (!copied) record.copy_start = phase.start();
           copied = true;
           worker.copy(part(step.range), part(step.source), what_.engine, what_.access);
           break;
@@ -340,7 +345,7 @@ std::string Crew::position() const {
     if (const char* doing = slots_[i].doing.load(std::memory_order_relaxed))
       return fmt::format("slice {} on device {} is {}", schedule_.lanes[i].slice,
                          schedule_.lanes[i].device, doing);
-  return "all lanes have ended";
+  return "";
 }
 
 }  // namespace mgpu

@@ -30,7 +30,6 @@ struct LaneSpan {
 struct LaneRecord {
   Nanos start = 0, end = 0;  ///< the lane's first reading, and the one after its synchronise
   Nanos wait = 0, prefetch = 0, launch = 0, sync = 0;
-  Nanos copy_start = 0;                    ///< when the first copy was about to be submitted
   Nanos device_start = 0, device_end = 0;  ///< of the copies, by marks; 0 without
   Nanos prefetch_start = 0;                ///< when the stream reached its first prefetch, likewise
   Nanos launched = 0;                      ///< when the last copy had been submitted

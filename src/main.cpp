@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <string_view>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace {
@@ -34,16 +36,22 @@ std::string read_all(int fd) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file too large is an errno as well
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an errno, not the end
   const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  const bool dumb = term == nullptr || *term == '\0' || std::string_view(term) == "dumb";
   mgpu::Console console;
   console.out = [](std::string_view bytes) { return write_all(STDOUT_FILENO, bytes); };
   console.err = [](std::string_view bytes) { write_all(STDERR_FILENO, bytes); };
   console.in = [] { return read_all(STDIN_FILENO); };
   console.leave = [](int code) { _Exit(code); };
   console.out_is_terminal = isatty(STDOUT_FILENO) == 1;
-  console.err_is_terminal = isatty(STDERR_FILENO) == 1;
-  console.no_color = no_color != nullptr && *no_color != '\0';
+  console.err_is_terminal = isatty(STDERR_FILENO) == 1 && !dumb;
+  winsize size{};
+  if (console.out_is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+    console.width = size.ws_col;
+  console.no_color = dumb || (no_color != nullptr && *no_color != '\0');
   console.handle_signals = true;
   return mgpu::run_app({argv + 1, argv + argc}, console, mgpu::builtin_backends());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "measure.hpp"
 
+#include "buffers.hpp"
 #include "model/diagnosis.hpp"
 #include "model/schedule.hpp"
 #include "peers.hpp"
@@ -32,7 +33,8 @@ class Measurement {
         observer_(observer),
         dog_(dog),
         stop_(std::move(stop)),
-        peers_(backend) {
+        peers_(backend),
+        buffers_(backend) {
     dog_.on_expiry([this](const char* step, int signal) { tell_stuck(step, signal); });
   }
   ~Measurement() { dog_.on_expiry(nullptr); }
@@ -48,7 +50,7 @@ class Measurement {
       }
       auto result = planned.skip || lost_ ? skipped(planned) : measured(planned);
       if (!result) break;
-      observer_.finished(*result);
+      observer_.finished(*result, results_.complete);
       results_.cases.push_back(std::move(*result));
     }
     return std::move(results_);
@@ -131,7 +133,7 @@ class Measurement {
 
   CaseResult trial(const PlannedCase& planned, const Sampling& sampling, Trial::Depth depth,
                    const std::string& purpose) {
-    Trial trial(planned, machine_, sampling, backend_, peers_, dog_);
+    Trial trial(planned, machine_, sampling, backend_, peers_, buffers_, dog_);
     current_ = &trial;
     const auto leave = [&] { current_ = nullptr; };
     try {
@@ -176,10 +178,13 @@ class Measurement {
       cases.push_back(*finished_);
     } else if (trial) {
       CaseResult partial = trial->result();
-      partial.outcome = partial.samples > 0 ? OutcomeKind::measured : OutcomeKind::failed;
-      partial.reason = where;
-      partial.error_kind = ErrorKind::timeout;
-      cases.push_back(std::move(partial));
+      // A signal is no failure of the case; without a sample it leaves nothing to tell.
+      if (!signal) {
+        if (partial.samples == 0) partial.outcome = OutcomeKind::failed;
+        partial.reason = where;
+        partial.error_kind = ErrorKind::timeout;
+      }
+      if (!signal || partial.samples > 0) cases.push_back(std::move(partial));
     }
     observer_.stuck(cases,
                     Error(ErrorKind::timeout,
@@ -195,6 +200,7 @@ class Measurement {
   Watchdog& dog_;
   const std::stop_token stop_;
   Peers peers_;
+  Buffers buffers_;
   Results results_;
   std::size_t at_ = 0;
   bool lost_ = false;
@@ -203,44 +209,6 @@ class Measurement {
 };
 
 }  // namespace
-void check_memory(const Case& what, const Machine& machine, const std::function<Bytes(int)>& free,
-                  bool oversubscribe) {
-  // CPU devices of one NUMA node share its memory.
-  const bool host = machine.backend == BackendKind::host;
-  struct Need {
-    Bytes bytes = 0, managed = 0;
-    int device = 0;
-  };
-  std::map<int, Need> places;
-  for (const MemoryNeed& need : memory_needed(what)) {
-    const int place = host ? machine.devices[static_cast<std::size_t>(need.device)].numa.value_or(0)
-                           : need.device;
-    Need& sum = places[place];
-    sum.bytes = checked_add(sum.bytes, need.bytes).value_or(~Bytes{0});
-    sum.managed = checked_add(sum.managed, need.managed).value_or(~Bytes{0});
-    sum.device = need.device;
-  }
-  const auto usable = [&](int device) { return free(device) / 10 * 9; };
-  Bytes spilled = 0;
-  for (const auto& [place, need] : places) {
-    const Bytes have = usable(need.device);
-    if (need.bytes <= have) continue;
-    const Bytes over = need.bytes - have;
-    if (oversubscribe && !host && over <= need.managed) {
-      spilled = checked_add(spilled, over).value_or(~Bytes{0});
-      if (spilled <= usable(-1)) continue;
-    }
-    throw Error(
-        ErrorKind::memory,
-        fmt::format("not enough memory on {} {}: need {}, have {} (90% of what is free); choose a "
-                    "smaller --size{}",
-                    host ? "NUMA node" : "GPU", place, format_memory(need.bytes),
-                    format_memory(have),
-                    need.managed > 0 && !host && !oversubscribe ? ", or --oversubscribe" : ""),
-        need.device);
-  }
-}
-
 Results measure(const Plan& plan, const Machine& machine, const Sampling& sampling,
                 Backend& backend, Observer& observer, Watchdog& dog, std::stop_token stop) {
   return Measurement(plan, machine, sampling, backend, observer, dog, std::move(stop)).run();

@@ -8,7 +8,6 @@
 #include "model/result.hpp"
 #include "watchdog.hpp"
 
-#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -30,7 +29,8 @@ class Observer {
   virtual ~Observer() = default;
   virtual void progress(const Progress&) {}
   virtual void note(const std::string&) {}  ///< something asked for that is not so here
-  virtual void finished(const CaseResult&) {}
+  /// `complete`: it was not cut short by a stop.
+  virtual void finished(const CaseResult& result, bool complete) { (void)result, (void)complete; }
   /// On the watchdog's thread: a step does not return. `finished_cases` holds all that ended and
   /// what is known of the one that hangs. The product's writes the report and leaves the process;
   /// where it returns, measure goes on once the step comes back.
@@ -50,11 +50,5 @@ struct Results {
 /// what was found is returned. Opens contexts on the devices in use alone. Never throws Error.
 Results measure(const Plan& plan, const Machine& machine, const Sampling& sampling,
                 Backend& backend, Observer& observer, Watchdog& dog, std::stop_token stop);
-
-/// Throws Error{memory} with need and have where the case's arrays exceed 90% of what
-/// `free(device)` gives; -1 is the host. `oversubscribe`: managed arrays may spill to the host, but
-/// not beyond both.
-void check_memory(const Case& what, const Machine& machine, const std::function<Bytes(int)>& free,
-                  bool oversubscribe);
 
 }  // namespace mgpu

@@ -5,11 +5,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -31,9 +35,48 @@ off_t whole_lines(int fd, off_t size) {
   return 0;
 }
 
+// The number that a path names, where it is one of this process' own descriptors. Opening such a
+// path again would give a file a position of its own, and a rename would take the file away from
+// its other holders.
+std::optional<int> descriptor_of(std::string_view path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    const std::string_view digits = path.substr(folder.size());
+    int number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error == std::errc() && end == digits.data() + digits.size()) return number;
+  }
+  return std::nullopt;
+}
+
+// Behind all links, also where nothing is there yet: a rename must not take the place of a link.
+std::string behind_links(const std::string& path) {
+  constexpr int most = 40;  // as the kernel follows
+  std::filesystem::path target = path;
+  std::error_code error;
+  for (int i = 0; i < most && std::filesystem::is_symlink(target, error); ++i) {
+    const auto next = std::filesystem::read_symlink(target, error);
+    if (error) break;
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  return target.string();
+}
+
 }  // namespace
 
 Output::Output(const OutputSpec& spec, bool append, bool force) : spec_(spec), target_(spec.path) {
+  if (const auto descriptor = descriptor_of(spec_.path)) {
+    kind_ = Kind::stream;
+    fd_ = fcntl(*descriptor, F_DUPFD_CLOEXEC, 0);
+    if (fd_ < 0) fail("open");
+    if ((fcntl(fd_, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+      errno = EBADF;
+      fail("write");
+    }
+    return;
+  }
   struct stat info {};
   const bool exists = stat(spec_.path.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode))
@@ -59,12 +102,10 @@ Output::Output(const OutputSpec& spec, bool append, bool force) : spec_(spec), t
     if (fd_ < 0) fail("open");
     return;
   }
-  std::error_code ignored;
-  if (exists) {
-    if (access(spec_.path.c_str(), W_OK) != 0) fail("open");
-    const auto resolved = std::filesystem::canonical(spec_.path, ignored);
-    if (!ignored) target_ = resolved.string();
-  }
+  if (exists && access(spec_.path.c_str(), W_OK) != 0) fail("open");
+  target_ = behind_links(spec_.path);
+  replaces_ = exists;
+  holds_something_ = exists && info.st_size > 0;
   if (exists) mode_ = info.st_mode & 07777;
   temporary_ = fmt::format("{}.{}.tmp", target_, getpid());
   open_temporary();
@@ -82,6 +123,8 @@ Output::Output(Output&& other) noexcept
       target_(std::move(other.target_)),
       temporary_(std::move(other.temporary_)),
       mode_(other.mode_),
+      replaces_(other.replaces_),
+      holds_something_(other.holds_something_),
       fd_(std::exchange(other.fd_, -1)),
       fresh_(other.fresh_),
       truncate_(other.truncate_) {}
@@ -94,6 +137,7 @@ void Output::fail(const char* what) const {
 void Output::open_temporary() {
   fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode_);
   if (fd_ < 0) fail("write");
+  if (replaces_) fchmod(fd_, mode_);  // the mode of what it replaces, whatever the umask
 }
 
 void Output::write_all(std::string_view bytes) {
@@ -128,6 +172,7 @@ void Output::write(std::string_view bytes) {
         if (close(std::exchange(fd_, -1)) != 0) fail("write");
         if (rename(temporary_.c_str(), target_.c_str()) != 0) fail("replace");
       } catch (...) {
+        if (fd_ >= 0) close(std::exchange(fd_, -1));
         unlink(temporary_.c_str());
         throw;
       }

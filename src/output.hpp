@@ -28,6 +28,9 @@ class Output {
   /// Whether the bytes of every case go out as it ends; else once, at the end.
   bool incremental() const { return kind_ != Kind::stream; }
 
+  /// Whether a regular file with something in it would be replaced.
+  bool holds_something() const { return kind_ == Kind::replaced && holds_something_; }
+
   /// Puts `bytes` in the place of what was there (regular files, pipes), or behind it (`.jsonl`,
   /// one write each). Blocking.
   void write(std::string_view bytes);
@@ -44,6 +47,7 @@ class Output {
   std::string target_;     // the path behind all links, which a rename must not replace
   std::string temporary_;  // beside it; exists during a write
   unsigned mode_ = 0666;
+  bool replaces_ = false, holds_something_ = false;
   int fd_ = -1;
   bool fresh_ = true;      // nothing written yet
   bool truncate_ = false;  // --force

@@ -23,11 +23,15 @@ double covered(std::vector<std::pair<double, double>> intervals) {
   return length;
 }
 
+// Whether a device's rate is that of its own memory: advice may leave managed pages with another
+// one, and the copy engine works where they are.
 bool near_memory(const Case& what, int device) {
   const auto near = [&](const Place& place) {
     return place.kind == Place::Kind::local || place.device == device;
   };
-  return what.memory == MemoryKind::managed || (near(what.from) && near(what.to));
+  if (near(what.from) && near(what.to)) return true;
+  return what.memory == MemoryKind::managed && what.engine == Engine::kernel &&
+         (what.advise == Advice::none || what.advise == Advice::read_mostly);
 }
 
 }  // namespace

@@ -43,9 +43,13 @@ void block_signals() {
 }
 
 Signals::Signals(std::function<void(int)> first) : first_(std::move(first)) {
-  sigset_t blocked;
+  // Of what is blocked, some may be so by inheritance and none of ours.
+  sigset_t blocked, ours;
   pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
-  signal_fd_ = signalfd(-1, &blocked, SFD_CLOEXEC);
+  sigemptyset(&ours);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (sigismember(&blocked, signal) == 1) sigaddset(&ours, signal);
+  signal_fd_ = signalfd(-1, &ours, SFD_CLOEXEC);
   quit_fd_ = eventfd(0, EFD_CLOEXEC);
   if (signal_fd_ < 0 || quit_fd_ < 0)
     throw std::system_error(errno, std::generic_category(), "signalfd");
@@ -63,10 +67,13 @@ Signals::~Signals() {
 void Signals::watch() {
   for (;;) {
     std::array<pollfd, 2> fds = {pollfd{signal_fd_, POLLIN, 0}, pollfd{quit_fd_, POLLIN, 0}};
-    const int ready = poll(fds.data(), fds.size(), received_ ? patience_ms : -1);
+    const int ready = poll(fds.data(), fds.size(), received_ && !settled_ ? patience_ms : -1);
     if (ready < 0 && errno == EINTR) continue;
     if (fds[1].revents) return;
-    if (ready == 0) _Exit(128 + received_);
+    if (ready == 0) {
+      if (settled_) continue;
+      _Exit(128 + received_);
+    }
     signalfd_siginfo info{};
     if (read(signal_fd_, &info, sizeof info) != sizeof info) return;
     const int signal = static_cast<int>(info.ssi_signo);

@@ -25,6 +25,9 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
+  /// The report is being written: it may take as long as its readers want, until a second signal.
+  void settle() { settled_ = true; }
+
   int received() const { return received_; }  ///< 0: none
 
  private:
@@ -32,6 +35,7 @@ class Signals {
 
   std::function<void(int)> first_;
   std::atomic<int> received_{0};
+  std::atomic<bool> settled_{false};
   int signal_fd_ = -1, quit_fd_ = -1;
   std::thread thread_;
 };

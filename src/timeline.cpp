@@ -45,7 +45,6 @@ std::vector<TimelineSample> Timeline::samples(std::span<const Lane> lanes) const
       add(false, "launching kernel", record.start, record.launched);
       for (const LaneSpan& span : record.spans) add(false, word(span.kind), span.start, span.end);
       add(false, "synchronize", record.end - record.sync, record.end);
-      if (record.device_end == 0) continue;  // the lane failed before its marks
       if (record.prefetch_start > 0)
         add(true, "prefetch", record.prefetch_start, record.device_start);
       add(true, "copy", record.device_start, record.device_end);

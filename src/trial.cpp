@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "trial.hpp"
 
-#include "measure.hpp"
+#include "memory_guard.hpp"
 #include "model/schedule.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace mgpu {
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::int64_t max_event_samples = 100;
 constexpr double event_share = 0.1;  // of --seconds, for the second set
-constexpr std::int64_t harness_samples = 50;
+constexpr std::int64_t harness_samples = 20;
 constexpr double harness_seconds = 0.02;
 constexpr std::int64_t max_counted_passes = 10;
 constexpr Nanos counted_ns = 1'000'000'000;
@@ -37,31 +38,43 @@ MismatchKind classify(const Check& found, Pattern expected, std::uint64_t offset
   return MismatchKind::corrupt;
 }
 
-// A crew that position() can be asked about for as long as it lives.
-class VisibleCrew : public Crew {
+// A crew that position() can be asked about for as long as it lives. A lost device may hang its end
+// as well as any pass.
+class VisibleCrew {
  public:
-  VisibleCrew(std::atomic<const Crew*>& slot, Backend& backend, const Case& what,
+  VisibleCrew(std::atomic<const Crew*>& slot, Watchdog& dog, Backend& backend, const Case& what,
               const Schedule& schedule, std::span<const std::unique_ptr<Buffer>> buffers)
-      : Crew(backend, what, schedule, buffers), slot_(slot) {
-    slot_ = this;
+      : slot_(slot), dog_(dog) {
+    guarded(dog_, "opening the streams", [&] { crew_.emplace(backend, what, schedule, buffers); });
+    slot_ = &*crew_;
   }
-  ~VisibleCrew() { slot_ = nullptr; }
+  ~VisibleCrew() {
+    slot_ = nullptr;
+    try {
+      guarded(dog_, "closing the streams", [&] { crew_.reset(); });
+    } catch (const Error&) {  // the pass that hung has said so
+    }
+  }
   VisibleCrew(const VisibleCrew&) = delete;
   VisibleCrew& operator=(const VisibleCrew&) = delete;
+  Crew& operator*() { return *crew_; }
 
  private:
   std::atomic<const Crew*>& slot_;
+  Watchdog& dog_;
+  std::optional<Crew> crew_;
 };
 
 }  // namespace
 
 Trial::Trial(const PlannedCase& planned, const Machine& machine, const Sampling& sampling,
-             Backend& backend, Peers& peers, Watchdog& dog)
+             Backend& backend, Peers& peers, Buffers& pool, Watchdog& dog)
     : what_(planned.what),
       machine_(machine),
       sampling_(sampling),
       backend_(backend),
       peers_(peers),
+      pool_(pool),
       dog_(dog),
       schedule_(make_schedule(what_)),
       phases_(schedule_) {
@@ -77,6 +90,12 @@ Trial::Trial(const PlannedCase& planned, const Machine& machine, const Sampling&
       what_.owner_wait != OwnerWait::none && destinations.size() == schedule_.lanes.size();
 }
 
+Trial::~Trial() {
+  if (!intact_) return;
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    pool_.give(schedule_.buffers[i], std::move(buffers_[i]));
+}
+
 void Trial::run(Depth depth, const std::stop_token& stop,
                 const std::function<void(const std::string&)>& note,
                 const std::function<void(const char*, double)>& progress) {
@@ -86,7 +105,8 @@ void Trial::run(Depth depth, const std::stop_token& stop,
   connect(note);
   allocate();
   {
-    VisibleCrew crew(crew_, backend_, what_, schedule_, buffers_);
+    VisibleCrew visible(crew_, dog_, backend_, what_, schedule_, buffers_);
+    Crew& crew = *visible;
     progress("placing", 0);
     const Nanos start = backend_.now();
     guarded(dog_, "advising", [&] { crew.advise(); });
@@ -100,7 +120,7 @@ void Trial::run(Depth depth, const std::stop_token& stop,
     if (full) observe_devices(&DeviceResult::before);
     sample(crew, stop, progress);
     if (full) observe_devices(&DeviceResult::after);
-    if (full && going()) event_samples(crew, stop);
+    if (full && going() && !backend_.marks_are_free()) event_samples(crew, stop);
     if (checked && sampling_.verify == Verify::ends && going()) {
       progress("checking", 1);
       fill_destinations();
@@ -111,6 +131,7 @@ void Trial::run(Depth depth, const std::stop_token& stop,
     if (full && sampling_.counters && going()) count_migrations(crew, note);
   }
   if (full && going()) measure_harness(stop);
+  intact_ = true;
 }
 
 CaseResult Trial::result() const {
@@ -145,19 +166,38 @@ CaseResult Trial::result() const {
 
 std::string Trial::position() const {
   const Crew* crew = crew_;
-  return crew ? crew->position() : std::string{};
+  const std::string driven = crew ? crew->position() : std::string{};
+  const int touching = touching_;
+  if (!driven.empty() || touching < 0) return driven;
+  const Lane& lane = schedule_.lanes[static_cast<std::size_t>(touching)];
+  return fmt::format("slice {} of device {}", lane.slice, lane.device);
+}
+
+void Trial::each_lane(const char* step, const std::function<void(const Lane&)>& work) {
+  for (std::size_t i = 0; i < schedule_.lanes.size(); ++i) {
+    touching_ = static_cast<int>(i);
+    guarded(dog_, step, [&] { work(schedule_.lanes[i]); });
+  }
+  touching_ = -1;
 }
 
 void Trial::connect(const std::function<void(const std::string&)>& note) {
-  if (machine_.backend == BackendKind::host) return;
+  if (machine_.backend == BackendKind::host || schedule_.peers.empty()) return;
+  pool_.prepare({});  // peer access comes before any allocation
   for (const auto& [device, peer] : schedule_.peers) {
     if (what_.peer == Peer::off) {
-      peers_.disable(device, peer);
+      guarded(dog_, "disabling peer access", [&] { peers_.disable(device, peer); });
     } else {
       const auto failure =
           guarded(dog_, "enabling peer access", [&] { return peers_.enable(device, peer); });
       if (!failure) continue;
-      if (what_.peer == Peer::on || what_.engine == Engine::kernel) throw *failure;
+      if (what_.peer == Peer::on) throw *failure;
+      if (what_.engine == Engine::kernel)
+        throw Error(ErrorKind::unavailable,
+                    fmt::format("{}; without it use --engine memcpy between GPUs, --home local or "
+                                "--unified",
+                                failure->what()),
+                    device);
       note(failure->what());
     }
     if (std::ranges::find(result_.marks, Mark::staged) == result_.marks.end())
@@ -166,21 +206,31 @@ void Trial::connect(const std::function<void(const std::string&)>& note) {
 }
 
 void Trial::allocate() {
-  check_memory(
-      what_, machine_, [&](int device) { return backend_.free_memory(device); },
-      sampling_.oversubscribe);
+  guarded(dog_, "freeing memory", [&] { pool_.prepare(schedule_.buffers); });
+  // CPU devices of one node share its memory, kept buffers included.
+  const auto free = [&](int device) {
+    Bytes bytes = backend_.free_memory(device);
+    for (const Device& other : machine_.devices) {
+      const bool same_place =
+          machine_.backend == BackendKind::host && device >= 0
+              ? other.numa == machine_.devices[static_cast<std::size_t>(device)].numa
+              : other.ordinal == device;
+      if (same_place) bytes += pool_.kept(other.ordinal);
+    }
+    return bytes;
+  };
+  guarded(dog_, "asking for free memory",
+          [&] { check_memory(what_, machine_, free, sampling_.oversubscribe); });
   for (const BufferSpec& spec : schedule_.buffers)
-    guarded(dog_, "allocating", [&] { buffers_.push_back(backend_.allocate(spec)); });
+    guarded(dog_, "allocating", [&] { buffers_.push_back(pool_.take(spec)); });
 }
 
 // Whoever touches managed memory first has it: each side's place, not the device that copies.
 void Trial::place() {
-  for (const Lane& lane : schedule_.lanes) {
-    guarded(dog_, "first touch", [&] {
-      backend_.fill(lane.source_device, part(lane.source), {key_, false}, lane.base);
-      backend_.fill(lane.destination_device, part(lane.destination), {key_, true}, lane.base);
-    });
-  }
+  each_lane("first touch", [&](const Lane& lane) {
+    backend_.fill(lane.source_device, part(lane.source), {key_, false}, lane.base);
+    backend_.fill(lane.destination_device, part(lane.destination), {key_, true}, lane.base);
+  });
 }
 
 // A check or a fill runs where the bytes must have arrived; managed pages are touched by the device
@@ -192,50 +242,49 @@ int Trial::toucher(const Range& range, int executing, int home) const {
 }
 
 void Trial::fill_sources() {
-  for (const Lane& lane : schedule_.lanes)
-    guarded(dog_, "filling", [&] {
-      backend_.fill(toucher(lane.source, lane.device, lane.source_device), part(lane.source),
-                    {key_, false}, lane.base);
-    });
+  each_lane("filling", [&](const Lane& lane) {
+    backend_.fill(toucher(lane.source, lane.device, lane.source_device), part(lane.source),
+                  {key_, false}, lane.base);
+  });
 }
 
 void Trial::fill_destinations() {
-  for (const Lane& lane : schedule_.lanes)
-    guarded(dog_, "filling", [&] {
-      backend_.fill(toucher(lane.destination, lane.device, lane.destination_device),
-                    part(lane.destination), {key_, true}, lane.base);
-    });
+  each_lane("filling", [&](const Lane& lane) {
+    backend_.fill(toucher(lane.destination, lane.device, lane.destination_device),
+                  part(lane.destination), {key_, true}, lane.base);
+  });
 }
 
 void Trial::check() {
   ++result_.verification.passes_checked;
-  for (const Lane& lane : schedule_.lanes) {
-    const Check found = guarded(dog_, "checking", [&] {
-      return backend_.check(toucher(lane.destination, lane.device, lane.destination_device),
-                            part(lane.destination), {key_, false}, lane.base);
-    });
-    if (found.bad == 0) continue;
-    const Bytes offset = lane.base + found.first;
-    const Mismatch mismatch{classify(found, {key_, false}, offset, previous_key_),
-                            offset,
-                            pattern_byte({key_, false}, offset),
-                            found.got[0],
-                            found.bad,
-                            lane.device,
-                            lane.slice};
-    result_.verified = false;
-    result_.verification.mismatch = mismatch;
-    throw Error(
-        ErrorKind::verification,
-        fmt::format(
-            "wrong data: {} bytes of slice {}, written by device {}, first at offset {}: expected "
-            "0x{:02x}, got "
-            "0x{:02x} ({}){}",
-            mismatch.count, mismatch.slice, mismatch.device, mismatch.offset, mismatch.expected,
-            mismatch.got, name(mismatch.kind),
-            schedule_.peers.empty() ? "" : "; check IOMMU and ACS settings of the peer link"),
-        lane.device);
-  }
+  each_lane("checking", [&](const Lane& lane) {
+    const Check found =
+        backend_.check(toucher(lane.destination, lane.device, lane.destination_device),
+                       part(lane.destination), {key_, false}, lane.base);
+    if (found.bad > 0) refuse(lane, found);
+  });
+}
+
+void Trial::refuse(const Lane& lane, const Check& found) {
+  const Pattern expected{key_, false};
+  const Bytes offset = lane.base + found.first;
+  const Mismatch wrong{classify(found, expected, offset, previous_key_),
+                       offset,
+                       pattern_byte(expected, offset),
+                       found.got[0],
+                       found.bad,
+                       lane.device,
+                       lane.slice};
+  result_.verified = false;
+  result_.verification.mismatch = wrong;
+  throw Error(
+      ErrorKind::verification,
+      fmt::format("wrong data: {} bytes of slice {}, written by device {}, first at offset {}: "
+                  "expected 0x{:02x}, got 0x{:02x} ({}){}",
+                  wrong.count, wrong.slice, wrong.device, wrong.offset, wrong.expected, wrong.got,
+                  name(wrong.kind),
+                  schedule_.peers.empty() ? "" : "; check IOMMU and ACS settings of the peer link"),
+      lane.device);
 }
 
 PassResult Trial::pass(Crew& crew, bool marks) {
@@ -249,7 +298,7 @@ void Trial::sample(Crew& crew, const std::stop_token& stop,
                    const std::function<void(const char*, double)>& progress) {
   const auto waited = backend_.run_queue_delay();
   const Nanos start = backend_.now();
-  const auto limit = static_cast<Nanos>(sampling_.seconds * 1e9);
+  const Nanos limit = to_nanos(sampling_.seconds);
   Nanos told = start;
   // Then each time the samples have grown by a fifth: a look costs milliseconds.
   std::int64_t next_look = 50;
@@ -259,9 +308,11 @@ void Trial::sample(Crew& crew, const std::stop_token& stop,
       key_ = key_ % keys + 1;
       fill_sources();
     }
-    const PassResult one = pass(crew, false);
+    const bool marked = backend_.marks_are_free() && samples_.count() < max_event_samples;
+    const PassResult one = pass(crew, marked);
     samples_.add(static_cast<double>(one.wall) / what_.batch);
     phases_.add(crew.records(), one, what_.batch);
+    if (marked) keep_marks(crew, one);
     if (sampling_.verify == Verify::every) check();
     const Nanos now = backend_.now();
     if (samples_.count() >= sampling_.samples || now - start >= limit) break;
@@ -281,14 +332,18 @@ void Trial::sample(Crew& crew, const std::stop_token& stop,
     result_.run_queue_delay_ns = static_cast<double>(*waited_after - *waited);
 }
 
+void Trial::keep_marks(const Crew& crew, const PassResult& one) {
+  phases_.add_marked(crew.records(), one, what_.batch);
+  if (sampling_.timeline) timeline_.add(crew.records(), one);
+}
+
 void Trial::event_samples(Crew& crew, const std::stop_token& stop) {
   const Nanos start = backend_.now();
-  const auto limit = static_cast<Nanos>(sampling_.seconds * 1e9 * event_share);
+  const Nanos limit = to_nanos(sampling_.seconds * event_share);
   for (std::int64_t i = 0;
        i < std::min(max_event_samples, sampling_.samples) && !stop.stop_requested(); ++i) {
     const PassResult one = pass(crew, true);
-    phases_.add_marked(crew.records(), one, what_.batch);
-    if (sampling_.timeline) timeline_.add(crew.records(), one);
+    keep_marks(crew, one);
     if (backend_.now() - start >= limit) break;
   }
 }
@@ -323,7 +378,8 @@ void Trial::observe_devices(std::optional<Telemetry> DeviceResult::*moment) {
 
 void Trial::measure_harness(const std::stop_token& stop) {
   const Schedule tiny = truncated(schedule_, harness_bytes);
-  VisibleCrew crew(crew_, backend_, what_, tiny, buffers_);
+  VisibleCrew visible(crew_, dog_, backend_, what_, tiny, buffers_);
+  Crew& crew = *visible;
   std::vector<double> samples;
   const Nanos start = backend_.now();
   for (std::int64_t i = 0; i < harness_samples && !stop.stop_requested(); ++i) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/backend.hpp"
+#include "buffers.hpp"
 #include "crew.hpp"
 #include "model/plan.hpp"
 #include "model/result.hpp"
@@ -30,7 +31,10 @@ class Trial {
   };
 
   Trial(const PlannedCase& planned, const Machine& machine, const Sampling& sampling,
-        Backend& backend, Peers& peers, Watchdog& dog);
+        Backend& backend, Peers& peers, Buffers& pool, Watchdog& dog);
+  ~Trial();
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
 
   /// Places, warms up, samples, and checks; blocking, to the end or until `stop` is requested.
   /// `progress(phase, share)` is told outside the samples, `note` of what could not be had but is
@@ -50,12 +54,15 @@ class Trial {
   void connect(const std::function<void(const std::string&)>& note);
   void allocate();
   void place();
+  void each_lane(const char* step, const std::function<void(const Lane&)>& work);
   void fill_sources();
   void fill_destinations();
   void check();
+  [[noreturn]] void refuse(const Lane& lane, const Check& found);
   PassResult pass(Crew& crew, bool marks);
   void sample(Crew& crew, const std::stop_token& stop,
               const std::function<void(const char*, double)>& progress);
+  void keep_marks(const Crew& crew, const PassResult& one);
   void event_samples(Crew& crew, const std::stop_token& stop);
   void count_migrations(Crew& crew, const std::function<void(const std::string&)>& note);
   void measure_harness(const std::stop_token& stop);
@@ -68,6 +75,7 @@ class Trial {
   const Sampling& sampling_;
   Backend& backend_;
   Peers& peers_;
+  Buffers& pool_;
   Watchdog& dog_;
   const Schedule schedule_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
@@ -78,7 +86,9 @@ class Trial {
   Timeline timeline_;
   std::map<int, DeviceResult> states_;  // by ordinal: what NVML tells before and after
   CaseResult result_;
+  bool intact_ = false;  // it ran to its end, so its buffers may serve another case
   std::atomic<const Crew*> crew_{nullptr};
+  std::atomic<int> touching_{-1};  // the lane whose memory is filled or checked
 };
 
 }  // namespace mgpu

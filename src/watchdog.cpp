@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
@@ -25,7 +26,7 @@ Nanos clock_now() {
 }  // namespace
 
 Watchdog::Watchdog(double seconds)
-    : limit_(seconds > 0 && seconds < 9e9 ? static_cast<Nanos>(seconds * 1e9) : never),
+    : limit_(seconds > 0 ? to_nanos(seconds) : never),
       due_(never),
       interrupted_(never),
       thread_([this] { watch(); }) {}
@@ -47,7 +48,11 @@ void Watchdog::on_expiry(std::function<void(const char*, int)> handler) {
 void Watchdog::arm(const char* step) {
   step_.store(step, std::memory_order_relaxed);
   const Nanos limit = limit_ == never ? unlimited : clock_now() + limit_;
-  due_.store(std::min(limit, interrupted_.load()));
+  Nanos due = std::min(limit, interrupted_.load());
+  due_.store(due);
+  // A signal between the two lines above found nothing armed.
+  const Nanos end = interrupted_.load();
+  if (end < due) due_.compare_exchange_strong(due, end);
 }
 
 void Watchdog::disarm() {

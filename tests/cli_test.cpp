@@ -1,62 +1,21 @@
 // SPDX-License-Identifier: MIT
-#include "cli.hpp"
-
-#include "model/error.hpp"
+#include "command_line.hpp"
 #include "version.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <sstream>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 using namespace mgpu;
 
 namespace {
 
-using Args = std::vector<std::string>;
-
-/// At blanks; '' is an empty argument.
-Args split(const std::string& line) {
-  Args args;
-  std::istringstream in(line);
-  for (std::string word; in >> word;) args.push_back(word == "''" ? "" : word);
-  return args;
-}
-
-Request request(const Args& args) {
-  return std::get<Request>(parse_request(args));
-}
-Request request(const std::string& line) {
-  return request(split(line));
-}
 CaseSpec copy_case(const std::string& options) {
   return request("copy " + options).cases.at(0);
-}
-std::string immediate(const std::string& line) {
-  return std::get<Immediate>(parse_request(split(line))).text;
-}
-
-/// The message of a usage error; nothing where the line is accepted or another error comes.
-std::optional<std::string> refusal(const Args& args) {
-  try {
-    parse_request(args);
-  } catch (const Error& error) {
-    if (error.kind == ErrorKind::usage) return error.what();
-  }
-  return std::nullopt;
-}
-std::optional<std::string> refusal(const std::string& line) {
-  return refusal(split(line));
-}
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -185,6 +144,10 @@ TEST_CASE("an output says its format by extension or prefix", "[cli]") {
       {"text:a.json", Format::text, "a.json"},
       {"markdown:a", Format::markdown, "a"},
       {"md:a.csv", Format::csv, "md:a.csv"},
+      {"a.gp", Format::gp, "a.gp"},
+      {"a.svg", Format::svg, "a.svg"},
+      {"a.png", Format::png, "a.png"},
+      {"svg:/dev/fd/3", Format::svg, "/dev/fd/3"},
   }));
   const Request r = request(Args{"copy", "--output", text});
   REQUIRE(r.outputs.size() == 1);
@@ -198,7 +161,7 @@ TEST_CASE("an output without a known format is refused with the extensions that 
   const auto message = refusal("copy -o " + text);
   REQUIRE(message);
   CHECK(holds(*message, "--output"));
-  CHECK(holds(*message, ".txt .json .jsonl .csv .md"));
+  CHECK(holds(*message, ".txt .json .jsonl .csv .md .gp .svg .png"));
 }
 
 TEST_CASE("wrong values are refused by the option's name", "[cli]") {
@@ -256,7 +219,7 @@ TEST_CASE("an unknown option or command names the one that was probably meant", 
   CHECK(holds(refusal("copy -x").value_or(""), "mgpu copy --help"));
   CHECK(holds(refusal("topo --gpus 0").value_or(""), "unknown option '--gpus' of mgpu topo"));
   CHECK(holds(refusal("cpoy").value_or(""), "did you mean 'copy'?"));
-  CHECK(holds(refusal("frobnicate").value_or(""), "copy, topo, show"));
+  CHECK(holds(refusal("frobnicate").value_or(""), "copy, sweep, topo, show"));
   CHECK(holds(refusal("help cpoy").value_or(""), "did you mean 'copy'?"));
   CHECK(holds(refusal("--backend host copy").value_or(""), "'--backend'"));
 }
@@ -448,4 +411,24 @@ TEST_CASE("the option tree holds each command with names, words and kinds", "[cl
   CHECK(named("--access").words == Args{"4", "8", "16"});
   CHECK_FALSE(named("--unified").takes_value);
   CHECK(named("--unified").words.empty());
+}
+
+TEST_CASE("charts are files of copy, sweep and show alone", "[cli]") {
+  const std::string file = GENERATE("a.gp", "a.svg", "a.png", "svg:a.txt", "png:a.json");
+  INFO(file);
+  for (const std::string command : {"copy", "sweep", "show a.jsonl"})
+    CHECK(is_picture(request(command + " -o " + file).outputs.at(0).format));
+  const auto message = refusal("topo -o " + file);
+  REQUIRE(message);
+  CHECK(holds(*message, "'" + file + "'"));
+  CHECK_FALSE(holds(*message, ".svg .png"));
+}
+
+TEST_CASE("a chart is never on stdout, nor drawn by a dry run", "[cli]") {
+  const std::string format = GENERATE("gp", "svg", "png");
+  for (const std::string command : {"copy", "sweep", "topo", "show a.json"})
+    CHECK(holds(refusal(command + " --format " + format).value_or(""),
+                "text, json, jsonl, csv, markdown"));
+  for (const std::string command : {"copy", "sweep"})
+    CHECK(holds(refusal(command + " --dry-run -o a." + format).value_or(""), "--dry-run"));
 }

@@ -142,3 +142,10 @@ TEST_CASE("a plan is a row a case, and one for each place that needs memory", "[
   CHECK(rows[4].at("outcome") == "skipped");
   CHECK(rows[4].at("reason") == "GPU 1 has no managed memory, use --memory device");
 }
+
+TEST_CASE("both efficiencies have columns", "[csv]") {
+  Report report = sample_report();
+  CHECK(records(report)[0].at("efficiency_weak").empty());
+  report.cases[0].strong_efficiency = 0.5;
+  CHECK(records(report)[0].at("efficiency_strong") == "0.5");
+}

@@ -239,9 +239,6 @@ TEST_CASE("pages brought back before every sample are named as the cause of the 
 }
 
 TEST_CASE("samples that begin before the pages are placed name the first touch") {
-  Sampling unprepared;
-  unprepared.warmup = 0;
-  unprepared.samples = 3;
   // The median of three samples lies above the fastest only if two of them migrate.
   Healthy run;
   run.result.what.memory = MemoryKind::managed;
@@ -297,7 +294,6 @@ TEST_CASE("throttled pages are thrashing") {
 
 TEST_CASE("pages that move in every sample are named with their bytes") {
   Healthy run;
-  run.result.per_device[0].device_ns = run.result.per_device[1].device_ns = 0.5e6;
   run.result.counters = Counters{};
   run.result.counters->d2d_bytes = 5e8;
   REQUIRE(find(run.causes(), CauseKind::migration));

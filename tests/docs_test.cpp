@@ -185,11 +185,11 @@ std::vector<std::string> man_examples(const std::string& page) {
   return typed_commands(code);
 }
 
-/// The words a section of mgpu-copy(1) lists, each with the line that tells it.
+/// The words a section of a command's page lists, each with the line that tells it.
 using Told = std::vector<std::pair<std::string, std::string>>;
 
-Told described_words(const std::string& title) {
-  const auto lines = lines_of(section(man_page("copy"), title));
+Told described_words(const std::string& title, const std::string& command = "copy") {
+  const auto lines = lines_of(section(man_page(command), title));
   Told told;
   for (std::size_t i = 0; i + 1 < lines.size(); ++i)
     if (lines[i].starts_with(".It Li ")) told.emplace_back(lines[i].substr(7), lines[i + 1]);
@@ -262,6 +262,31 @@ TEST_CASE("the table of exit codes in mgpu(1) is that of the errors", "[docs]") 
 TEST_CASE("mgpu-copy(1) tells every cause and every mark, and no other", "[docs]") {
   CHECK(described_words("CAUSES") == words_of<CauseKind>());
   CHECK(described_words("MARKS") == words_of<Mark>());
+}
+
+TEST_CASE("mgpu-sweep(1) tells every preset, and no other", "[docs]") {
+  CHECK(described_words("PRESETS", "sweep") == words_of<Preset>());
+}
+
+TEST_CASE("mgpu-sweep(1) calls a list what takes one, and nothing else", "[docs]") {
+  const std::string page = man_page("sweep");
+  for (const CommandInfo& command : commands()) {
+    if (command.name != "sweep") continue;
+    for (const OptionInfo& option : command.options) {
+      const std::string& name = option.names.back();
+      if (!option.takes_value || name == "--output" || name == "--resume") continue;
+      INFO(name);
+      const std::string value = option.words.empty() ? "1" : option.words[0];
+      bool is_list = true;
+      try {
+        parse_request(
+            std::vector<std::string>{"sweep", "--backend=host", name, value + "," + value});
+      } catch (const Error&) {
+        is_list = false;
+      }
+      CHECK((page.find(".It Fl " + name.substr(1) + " Ar LIST\n") != std::string::npos) == is_list);
+    }
+  }
 }
 
 TEST_CASE("what removes a cause is an option of copy", "[docs]") {
@@ -356,6 +381,11 @@ ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mgpu; echo "${COMPREPLY[*]}"
     }
   }
   ask("mgpu copy --size ''", {});
+  ask("mgpu sweep --size 1MB,", {});
+  ask("mgpu sweep --engine kernel,", {"kernel,kernel", "kernel,memcpy"});
+  ask("mgpu sweep --peer = auto,off,o", {"auto,off,on", "auto,off,off"});
+  ask("mgpu sweep --format text,", {});
+  ask("mgpu copy --engine kernel,", {});
   const auto answers = lines_of(shell("bash --norc <<'END'\n" + script + "END\n").first);
   REQUIRE(answers.size() == asked.size());
   for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -402,7 +432,10 @@ TEST_CASE("fish completes exactly the commands, options and words there are", "[
         CHECK(here == set_of(option.names));
         std::smatch words;
         std::regex_search(line, words, std::regex("-a '([^']*)'"));
-        if (!option.words.empty()) CHECK(set_of(split(words[1])) == set_of(option.words));
+        std::string offered = words[1];
+        if (offered.starts_with("(__mgpu_list "))
+          offered = offered.substr(offered.find(' '), offered.rfind(')') - offered.find(' '));
+        if (!option.words.empty()) CHECK(set_of(split(offered)) == set_of(option.words));
         CHECK(option.takes_value ==
               (line.find(" -x ") != std::string::npos || line.find(" -r ") != std::string::npos));
       }

@@ -61,6 +61,10 @@ class FaultyBackend final : public Backend {
   Nanos now() override { return inner_->now(); }
   bool threaded() const override { return inner_->threaded(); }
   std::optional<Nanos> run_queue_delay() override { return inner_->run_queue_delay(); }
+  void disconnect(int device, int peer) override { inner_->disconnect(device, peer); }
+  Counted counted(const std::function<void()>& work) override { return inner_->counted(work); }
+  std::optional<Telemetry> telemetry(int device) override { return inner_->telemetry(device); }
+  bool marks_are_free() const override { return inner_->marks_are_free(); }
 
   int fired() const { return fired_; }           ///< faults that happened so far
   void wait_until_hung() { hung_.wait(false); }  ///< blocking, until a hang has begun

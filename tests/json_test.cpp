@@ -356,3 +356,13 @@ TEST_CASE("hostile nesting and numbers are refused, not followed", "[json]") {
   std::string huge = with("/cases/0/harness_ns", 12345);
   CHECK(refusal(huge.replace(huge.find("12345"), 5, "1e999")).starts_with("run.json"));
 }
+
+TEST_CASE("efficiencies are one object, null where there is neither", "[json]") {
+  Report report = sample_report();
+  CHECK(document(report)["cases"][0]["efficiency"].is_null());
+  report.cases[0].weak_efficiency = 0.75;
+  CHECK(document(report)["cases"][0]["efficiency"] == Json({{"weak", 0.75}, {"strong", nullptr}}));
+  const CaseResult result = read(document(report).dump(2)).at(0).cases.at(0);
+  CHECK(result.weak_efficiency == 0.75);
+  CHECK_FALSE(result.strong_efficiency);
+}

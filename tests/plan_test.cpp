@@ -163,7 +163,7 @@ TEST_CASE("at most 64 lanes run on a device") {
   CHECK(made.skip->kind == ErrorKind::usage);
 }
 
-TEST_CASE("arrays that fit twice into L2 are marked") {
+TEST_CASE("arrays of at most twice the L2 cache are marked") {
   Machine machine = simulated(1);
   machine.devices[0].l2_bytes = 60'000'000;
   CHECK(has(planned(spec("0", "60000000"), machine), Mark::l2));

@@ -140,6 +140,7 @@ TEST_CASE(
   // Busy times that follow each other fill at most the wall time; those that overlap fill it more
   // than once.
   CHECK(with["overlap"].get<double>() <= 1.0);
+  CHECK(without["overlap"].get<double>() > with["overlap"].get<double>());
   CHECK(without["per_device"][0]["wait_ns"] == 0);
   CHECK(without["per_device"][1]["wait_ns"] == 0);
   CHECK(with["verified"] == true);

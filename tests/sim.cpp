@@ -173,11 +173,12 @@ class SimBackend::SimWorker final : public Worker {
     backend_.note("anchor worker {}", number_);
     spend(std::max<Nanos>(0, backend_.coordinator_ - host_) + backend_.options_.event_call +
           backend_.options_.sync);
-    anchored_ = true;
+    backend_.anchored_.insert(device_);
   }
 
   Nanos at(int mark) override {
-    if (!anchored_) throw std::logic_error("a mark's time without an anchor");
+    if (!backend_.anchored_.contains(device_))
+      throw std::logic_error("a mark's time without an anchor");
     if (!drained_) throw std::logic_error("a mark's time before sync");
     return marks_.at(static_cast<std::size_t>(mark));
   }
@@ -210,7 +211,7 @@ class SimBackend::SimWorker final : public Worker {
   Nanos host_;  // the driving thread
   const Nanos opened_ = host_;
   Nanos stream_ = 0;  // idle from here on
-  bool drained_ = true, anchored_ = false;
+  bool drained_ = true;
   std::vector<Nanos> marks_;
 };
 

@@ -48,7 +48,7 @@ struct SimCounters {
 /// For one thread, which drives all lanes. Breaking the contract of backend.hpp (a device not
 /// opened, a part outside its buffer, a mark read before sync) throws std::logic_error, so that
 /// tests notice what a GPU would forgive.
-class SimBackend final : public Backend {
+class SimBackend : public Backend {
  public:
   explicit SimBackend(SimOptions options = {});
 
@@ -88,7 +88,7 @@ class SimBackend final : public Backend {
 
   SimOptions options_;
   SimCounters counters_;
-  std::set<int> opened_;
+  std::set<int> opened_, anchored_;
   std::set<Path> connected_;
   std::map<int, Bytes> used_;
   std::map<Path, Nanos> busy_;  // until when

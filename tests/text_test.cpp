@@ -78,7 +78,7 @@ TEST_CASE("a trial is shown as BenchmarkTools does, with rates for its GC column
  counters: per sample 1.50 MB host to device, 9.14 GB device to device (92%
    explicit prefetch, 8% access), 1,400 fault groups, pages held back for 12 μs;
    host -> 0 1.50 MB, 0 -> 1 4.50 GB, 1 -> 0 4.64 GB
- mark L2: source and destination slice fit twice into a device's L2 cache
+ mark L2: source and destination of a device are at most twice its L2 cache
  mark verify-every: checks between the samples change caches and residency
  rates: copied is payload, moved is read + written; 1 GB is 1,000,000,000 bytes
  cause: whole arrays are prefetched to the launching device before every copy;
@@ -369,24 +369,27 @@ TEST_CASE("a plan shows lanes, steps, memory and time", "[text]") {
   CHECK(has(text, "mgpu copy: skipped, "));
 }
 
-TEST_CASE("markdown has one row a case and escapes what would break its table", "[markdown]") {
+TEST_CASE("markdown shows a case as a row and its causes below", "[markdown]") {
   Report report = sample_report();
-  report.cases.push_back(report.cases[0]);
-  report.cases[1] = {};
-  report.cases[1].outcome = OutcomeKind::skipped;
-  report.cases[1].reason = "a | b";
+  report.machine.devices[0].name = report.machine.devices[1].name = "a | b";
   const std::string text = render(Format::markdown, report);
-  CHECK(has(text, "**mgpu copy** on host node1, 2 x NVIDIA H200, driver 580.159.04, mgpu 0.1.0\n"));
+  CHECK(has(text, "**mgpu copy** on host node1, 2 x a \\| b, driver 580.159.04, mgpu 0.1.0\n"));
   CHECK(has(
       text,
       "| 2 GPUs, 4 GB managed, prefetch none, owner wait none | 100 | 100.000 μs | 100.049 μs | "
       "196.046 μs ± 523.368 μs | 4.000 ms | 1.99 TB/s | 3.98 TB/s | 41% | yes | L2, verify-every "
       "|\n"));
-  CHECK(has(text, "skipped: a \\| b"));
   CHECK(has(text,
-            "\nCauses:\n\n- 2 GPUs, 4 GB managed, prefetch none, owner wait none: whole arrays "
-            "are prefetched to the launching device before every copy; costs 95 μs of 100 μs "
-            "(95%): --prefetch once removes it\n- "));
-  report.cases.pop_back();
-  CHECK(has(render(Format::markdown, report), "\n- whole arrays are prefetched"));
+            "\nCauses:\n\n- whole arrays are prefetched to the launching device before every copy; "
+            "costs 95 μs of 100 μs (95%): --prefetch once removes it\n- "));
+}
+
+TEST_CASE("markdown shows the rounds of a case as rows", "[markdown]") {
+  Report report = sample_report();
+  report.cases.push_back(report.cases[0]);
+  report.cases[1].samples = 77;
+  const std::string text = render(Format::markdown, report);
+  CHECK(has(text, "owner wait none | 100 |"));
+  CHECK(has(text, "owner wait none | 77 |"));
+  CHECK(text.find("whole arrays") == text.rfind("whole arrays"));
 }

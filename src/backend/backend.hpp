@@ -59,8 +59,8 @@ class Worker {
       OwnerWait how) = 0;   ///< for all that `other` was given until now; host: blocking
   virtual void sync() = 0;  ///< blocking; throws what the stream met
 
-  /// Places the marks made from now on the clock of now(), by a mark of its own; blocking, before
-  /// begin, outside the clock.
+  /// Places the marks that any worker of this device makes from now on on the clock of now(), by a
+  /// mark of its own; blocking, outside the clock.
   virtual void anchor() = 0;
   /// When the stream reached a mark since begin, after sync, on the clock of now(): exact between
   /// own marks, a few microseconds between workers. Needs an anchor made not long before (CUDA's
@@ -120,6 +120,9 @@ class Backend {
 
   /// False where the calling thread drives all lanes in order (a logical clock).
   virtual bool threaded() const { return true; }
+
+  /// Whether marks cost nothing, so that every sample may have them and no second set is needed.
+  virtual bool marks_are_free() const { return false; }
 
   /// Time that this process' threads have waited for a CPU so far, where it is known and matters.
   virtual std::optional<Nanos> run_queue_delay() { return std::nullopt; }

@@ -60,6 +60,13 @@ class CudaDevice {
   Check check(const void* data, Bytes bytes, Pattern pattern, Bytes base);
   Bytes free_memory() const;
 
+  /// A moment that both the clock of now() and this device's events know.
+  struct Anchor {
+    CudaEvent event;
+    Nanos at = 0;
+  };
+  Anchor& anchor() { return anchor_; }  ///< written by one thread while no sample runs
+
   EventPool& timing_events() { return *timing_events_; }
   EventPool& order_events() {
     return *order_events_;
@@ -74,6 +81,7 @@ class CudaDevice {
   CudaStream stream_;
   CudaMemory counts_;
   std::unique_ptr<EventPool> timing_events_, order_events_;
+  Anchor anchor_;
 };
 
 }  // namespace mgpu

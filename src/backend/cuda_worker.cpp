@@ -41,7 +41,6 @@ CudaWorker::CudaWorker(CudaDevice& device) : device_(device) {
 
 CudaWorker::~CudaWorker() {
   make_current(device_.ordinal());
-  if (anchor_) device_.timing_events().give_back(std::move(anchor_));
   for (auto& mark : marks_) device_.timing_events().give_back(std::move(mark));
   for (auto& [device, event] : waits_) device->order_events().give_back(std::move(event));
 }
@@ -152,7 +151,8 @@ void CudaWorker::sync() {
 void CudaWorker::anchor() {
   sync();
   auto& events = device_.timing_events();
-  if (!anchor_) anchor_ = events.take();
+  CudaDevice::Anchor& anchor = device_.anchor();
+  if (!anchor.event) anchor.event = events.take();
   CudaEvent trial = events.take();
   device_.bind();
   Nanos shortest = std::numeric_limits<Nanos>::max();
@@ -170,8 +170,8 @@ void CudaWorker::anchor() {
     require(status, "cudaEventQuery", device_.ordinal());
     if (took >= shortest) continue;
     shortest = took;
-    anchored_at_ = before + took / 2;
-    std::swap(anchor_, trial);
+    anchor.at = before + took / 2;
+    std::swap(anchor.event, trial);
   }
   events.give_back(std::move(trial));
 }
@@ -179,9 +179,10 @@ void CudaWorker::anchor() {
 Nanos CudaWorker::at(int mark) {
   device_.bind();
   float ms = 0;
-  require(cudaEventElapsedTime(&ms, anchor_.get(), marks_.at(static_cast<std::size_t>(mark)).get()),
+  require(cudaEventElapsedTime(&ms, device_.anchor().event.get(),
+                               marks_.at(static_cast<std::size_t>(mark)).get()),
           "cudaEventElapsedTime", device_.ordinal());
-  return anchored_at_ + std::llround(static_cast<double>(ms) * 1e6);
+  return device_.anchor().at + std::llround(static_cast<double>(ms) * 1e6);
 }
 
 void CudaWorker::push_range(const char* name) {

@@ -39,8 +39,6 @@ class CudaWorker final : public Worker {
   CudaStream stream_;
   std::vector<CudaEvent> marks_;
   std::size_t used_ = 0;  // of marks_, since begin
-  CudaEvent anchor_;
-  Nanos anchored_at_ = 0;
   // One for each device whose streams were waited for, recorded there.
   std::vector<std::pair<CudaDevice*, CudaEvent>> waits_;
 };

@@ -128,6 +128,7 @@ class HostBackend final : public Backend {
 
   Nanos now() override { return host_clock(); }
 
+  bool marks_are_free() const override { return true; }
   std::optional<Nanos> run_queue_delay() override {
     const auto living = mgpu::run_queue_delay();
     if (!living) return std::nullopt;

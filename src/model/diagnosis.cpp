@@ -93,15 +93,19 @@ class Diagnosis {
       add(CauseKind::thrashing,
           fmt::format("devices steal pages from each other: held off them for {} in a sample",
                       format_time_short(seen.throttling_ns)),
-          std::min(seen.throttling_ns, result_.summary.median), "--prefetch once");
-    // Pages that still move once placed, under no policy that moves them.
+          std::min(seen.throttling_ns, result_.summary.median),
+          result_.what.prefetch == Prefetch::once ? "" : "--prefetch once");
+    // Pages that still move once placed, under no policy that moves them. Faults lie inside the
+    // kernel's time, so what they cost is reckoned against the memory's peak.
     const double moved = seen.d2d_bytes + seen.h2d_bytes + seen.d2h_bytes;
-    const double excess = result_.summary.median - fastest_device();
-    if (!explained() && moved > migrated_share * static_cast<double>(result_.bytes_copied) &&
-        excess > 0)
-      add(CauseKind::migration,
-          fmt::format("{} migrate in every sample", format_memory(static_cast<Bytes>(moved))),
-          excess, "--prefetch once");
+    if (explained() || moved <= migrated_share * static_cast<double>(result_.bytes_copied) ||
+        peak() == 0)
+      return;
+    add(CauseKind::migration,
+        fmt::format("{} migrate in every sample (reckoned against the memory's peak)",
+                    format_memory(static_cast<Bytes>(moved))),
+        result_.summary.median - static_cast<double>(result_.bytes_moved) / peak() * 1e9,
+        result_.what.prefetch == Prefetch::none ? "--prefetch once" : "");
   }
 
   void judge_settling() {
@@ -111,14 +115,14 @@ class Diagnosis {
     const double later = *std::ranges::min_element(samples);
     if (samples.front() < 2 * later) return;
     add(CauseKind::migration, "the samples begin before the pages are where they are used",
-        result_.summary.median - later, "--warmup 2");
+        result_.summary.median - later, "--warmup 2", Evidence::trend);
   }
 
   void judge_imbalance() {
     std::vector<const DeviceResult*> busy;
     for (const DeviceResult& device : result_.per_device)
       if (device.device_ns && device.bytes > 0) busy.push_back(&device);
-    if (busy.size() < 2 || explained()) return;
+    if (busy.size() < 2 || result_.samples < 2 || explained()) return;
     double sum = 0;
     for (const DeviceResult* device : busy) sum += *device->device_ns;
     const auto slowest = *std::ranges::max_element(
@@ -164,11 +168,9 @@ class Diagnosis {
   }
 
   void judge_size() {
-    double peak = 0;
-    for (const int gpu : result_.what.gpus)
-      peak += machine_.devices[static_cast<std::size_t>(gpu)].memory_peak.value_or(0);
     const bool cached = std::ranges::find(result_.marks, Mark::l2) != result_.marks.end();
-    const double from_memory = peak > 0 ? static_cast<double>(result_.bytes_moved) / peak * 1e9 : 0;
+    const double from_memory =
+        peak() > 0 ? static_cast<double>(result_.bytes_moved) / peak() * 1e9 : 0;
     if (cached && from_memory > result_.summary.median)
       add(CauseKind::cached,
           "the arrays fit into the cache, so this is its rate; from memory it would take longer",
@@ -182,20 +184,28 @@ class Diagnosis {
   }
 
  private:
-  void add(CauseKind word, std::string text, double cost, std::string option) {
-    const double share = cost / result_.summary.median;
-    if (share < least_share) return;
+  // A trend over time is evidence that the spread of the samples says nothing against.
+  enum class Evidence { level, trend };
+
+  void add(CauseKind word, std::string text, double cost, std::string option,
+           Evidence evidence = Evidence::level) {
+    const Summary& summary = result_.summary;
+    const double share = cost / summary.median;
+    const double unsure =
+        std::max(summary.median_high - summary.median, summary.median - summary.median_low);
+    if (share < least_share || (evidence == Evidence::level && cost <= unsure)) return;
     causes.push_back({word, std::move(text), cost, share, std::move(option)});
   }
 
   // Whether a policy was found to cost; what it does to devices and modes is not another cause.
   bool explained() const { return !causes.empty(); }
 
-  double fastest_device() const {
-    double fastest = result_.summary.median;
-    for (const DeviceResult& device : result_.per_device)
-      if (device.device_ns) fastest = std::min(fastest, *device.device_ns);
-    return fastest;
+  // Of all devices in use together; 0 where it is not known.
+  double peak() const {
+    double sum = 0;
+    for (const int gpu : result_.what.gpus)
+      sum += machine_.devices[static_cast<std::size_t>(gpu)].memory_peak.value_or(0);
+    return sum;
   }
 
   bool cold_start() const {
@@ -226,6 +236,7 @@ std::vector<Suspect> suspects(const Case& what, const Machine& machine) {
   const auto suspect = [&](CauseKind cause, std::string option, auto change) {
     Case without = what;
     change(without);
+    without.wait = wait_of(without, machine);
     list.push_back({cause, std::move(without), std::move(option)});
   };
   const bool managed = what.memory == MemoryKind::managed;
@@ -250,7 +261,7 @@ std::vector<Suspect> suspects(const Case& what, const Machine& machine) {
     suspect(CauseKind::startup, "--threads pool", [](Case& c) { c.threads = Threads::pool; });
   if (what.threads == Threads::single && what.split > 1)
     suspect(CauseKind::single_thread, "--threads pool", [](Case& c) { c.threads = Threads::pool; });
-  if (what.engine == Engine::kernel && what.access < 16)
+  if (what.engine == Engine::kernel && what.access < 16 && machine.backend == BackendKind::cuda)
     suspect(CauseKind::narrow_access, "--access 16", [](Case& c) { c.access = 16; });
   return list;
 }

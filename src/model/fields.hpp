@@ -259,6 +259,17 @@ void describe(T& c, V&& v) {
   v("option", c.option);
 }
 
+/// Both efficiencies of a result: one object, or null where it has neither.
+struct Efficiency {
+  std::optional<double> weak, strong;
+};
+
+template <Of<Efficiency> T, class V>
+void describe(T& e, V&& v) {
+  v("weak", e.weak);
+  v("strong", e.strong);
+}
+
 template <Of<CaseResult> T, class V>
 void describe(T& r, V&& v) {
   const bool sampled = r.samples > 0;
@@ -282,7 +293,15 @@ void describe(T& r, V&& v) {
   v("per_direction", Absent{});
   v("per_device", r.per_device);
   v("overlap", r.overlap);
-  v("efficiency", Absent{});
+  std::optional<Efficiency> efficiency;
+  if (r.weak_efficiency || r.strong_efficiency)
+    efficiency = Efficiency{r.weak_efficiency, r.strong_efficiency};
+  v("efficiency", efficiency);
+  if constexpr (!std::is_const_v<T>) {
+    const Efficiency read = efficiency.value_or(Efficiency{});
+    r.weak_efficiency = read.weak;
+    r.strong_efficiency = read.strong;
+  }
   v("counters", r.counters);
   v("modes", r.modes);
   v("verified", r.verified);

@@ -4,6 +4,7 @@
 #include "model/fields.hpp"
 #include "model/runtimes.hpp"
 #include "model/schedule.hpp"
+#include "model/sweep.hpp"
 
 #include <fmt/format.h>
 
@@ -152,20 +153,18 @@ std::vector<Mark> known_marks(const Case& what, const Machine& machine) {
   return marks;
 }
 
-PlannedCase plan_case(const CaseSpec& spec, const Request& request, const Machine& machine) {
-  PlannedCase planned;
-  Case& what = planned.what;
-  const Place home = resolve_place(spec.home, machine);
-  what.gpus = resolve_executors(spec, home, machine);
+// Throws what is wrong with selectors and sizes; what does not depend on them is filled then, for
+// the row of a sweep.
+void resolve(Case& what, const CaseSpec& spec, const Machine& machine) {
+  const bool managed = spec.memory == MemoryKind::managed;
   what.memory = what.source_memory = what.destination_memory = spec.memory;
-  what.from = what.to = home;
-  what.split = spec.split.value_or(static_cast<int>(what.gpus.size()));
-  what.size = resolve_size(spec, what.gpus.size(), machine.backend);
-  what.align = spec.align.value_or(spec.memory == MemoryKind::managed ? managed_block : 16);
+  what.align = spec.align.value_or(managed ? managed_block : 16);
   what.engine = spec.engine;
   what.access = spec.access;
   what.batch = spec.batch;
-  const bool managed = spec.memory == MemoryKind::managed;
+  what.cold = spec.cold;
+  what.advise = spec.advise;
+  what.peer = spec.peer;
   what.prefetch = managed && !spec.home ? Prefetch::once : Prefetch::none;
   what.runtime = spec.runtime;
   if (spec.runtime) {
@@ -183,23 +182,38 @@ PlannedCase plan_case(const CaseSpec& spec, const Request& request, const Machin
   }
   what.owner_wait = spec.owner_wait.value_or(what.owner_wait);
   what.threads = spec.threads.value_or(what.threads);
-  what.cold = spec.cold;
-  what.advise = spec.advise;
-  what.peer = spec.peer;
+  what.split = spec.split.value_or(1);
+  if (spec.size && !spec.size->per_gpu) what.size = spec.size->bytes;
 
+  what.from = what.to = resolve_place(spec.home, machine);
+  what.gpus = resolve_executors(spec, what.to, machine);
+  what.split = spec.split.value_or(static_cast<int>(what.gpus.size()));
+  what.size = resolve_size(spec, what.gpus.size(), machine.backend);
+}
+
+PlannedCase plan_case(const CaseSpec& spec, const Request& request, const Machine& machine) {
+  PlannedCase planned;
+  Case& what = planned.what;
+  try {
+    resolve(what, spec, machine);
+  } catch (const Error& error) {
+    if (request.command != Command::sweep) throw;
+    planned.skip = Skip{error.kind, error.what()};
+    return planned;
+  }
+  const bool managed = spec.memory == MemoryKind::managed;
   planned.skip = refusal(what, spec, request, machine);
   if (planned.skip) return planned;
 
-  if (what.prefetch != Prefetch::none && std::ranges::any_of(what.gpus, [&](int g) {
+  if (managed && what.prefetch != Prefetch::none && std::ranges::any_of(what.gpus, [&](int g) {
         return !device_of(machine, g).concurrent_managed;
       })) {
     what.prefetch = Prefetch::none;
     planned.marks.push_back(Mark::prefetch_unsupported);
   }
-  const auto lanes = static_cast<std::size_t>(what.threads == Threads::single ? 1 : what.split);
-  what.wait = machine.host.allowed_cpus.size() > lanes ? Wait::spin : Wait::block;
+  what.wait = wait_of(what, machine);
   if (spec.owner_wait.value_or(OwnerWait::none) != OwnerWait::none && !managed &&
-      home.kind == Place::Kind::local)
+      what.to.kind == Place::Kind::local)
     planned.warnings.emplace_back(
         "--owner-wait changes nothing here: each slice has arrays of its own (see --home and "
         "--unified)");
@@ -222,9 +236,14 @@ std::string to_string(const Place& place) {
   return place.kind == Place::Kind::local ? "local" : std::to_string(place.device);
 }
 
+Wait wait_of(const Case& what, const Machine& machine) {
+  const auto threads = static_cast<std::size_t>(what.threads == Threads::single ? 1 : what.split);
+  return machine.host.allowed_cpus.size() > threads ? Wait::spin : Wait::block;
+}
+
 Plan make_plan(const Request& request, const Machine& machine) {
   Plan plan;
-  for (const CaseSpec& spec : request.cases)
+  for (const CaseSpec& spec : expand(request, machine))
     plan.cases.push_back(plan_case(spec, request, machine));
   return plan;
 }

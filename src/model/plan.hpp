@@ -70,6 +70,9 @@ struct Plan {
 /// cannot run becomes a Skip.
 Plan make_plan(const Request& request, const Machine& machine);
 
+/// Threads spin only where the CPUs that this process may use outnumber them.
+Wait wait_of(const Case& what, const Machine& machine);
+
 /// Wall time of the whole case as far as it can be told beforehand, in ns: from the memory's peak
 /// rate, else from 10 GB/s a device.
 double estimate_ns(const Case& what, const Machine& machine, const Sampling& sampling);

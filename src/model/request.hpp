@@ -6,16 +6,18 @@
 #include "model/units.hpp"
 #include "model/words.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace mgpu {
 
-enum class Command { copy, topo, show };
+enum class Command { copy, sweep, topo, show };
 template <>
 inline constexpr auto vocabulary<Command> = std::to_array<Word<Command>>({
     {Command::copy, "copy", "measure one case: how fast the devices copy, alone and together"},
+    {Command::sweep, "sweep", "measure every combination of many cases, as one table"},
     {Command::topo, "topo", "list the devices of this machine"},
     {Command::show, "show", "render a saved result again"},
 });
@@ -39,7 +41,20 @@ struct CaseSpec {
   std::optional<Runtime> runtime;
   std::optional<Threads> threads;
   Peer peer = Peer::automatic;
+  bool operator==(const CaseSpec&) const = default;
 };
+
+/// The values of one option of a sweep: each sets its field of a case.
+using Axis = std::vector<std::function<void(CaseSpec&)>>;
+
+/// Known tables of cases; their rows are in model/sweep.
+enum class Preset { issue_2615, scaling };
+template <>
+inline constexpr auto vocabulary<Preset> = std::to_array<Word<Preset>>({
+    {Preset::issue_2615, "issue-2615",
+     "the six scenarios of CUDA.jl issue 2615, by three policies"},
+    {Preset::scaling, "scaling", "one to all devices, weak and strong"},
+});
 
 /// How a trial is taken; none of it is part of a case's identity.
 struct Sampling {
@@ -63,7 +78,10 @@ struct Request {
   Command command = Command::copy;
   BackendKind backend = BackendKind::cuda;
   std::optional<int> host_devices;
-  std::vector<CaseSpec> cases;
+  std::vector<CaseSpec> cases;   ///< of copy: one
+  std::optional<Preset> preset;  ///< of sweep, as are the axes: outermost first
+  std::vector<Axis> axes;
+  std::string resume;  ///< a .jsonl file whose cases are kept, empty for none
   Sampling sampling;
   bool dry_run = false;
   std::string timeline;  ///< path of a Chrome trace, "-" for bars on stdout, empty for none

@@ -150,6 +150,8 @@ struct CaseResult {
   Rates rates;
   std::optional<double> of_peak;  ///< median moved rate over the sum of the devices' memory peaks
   std::vector<DeviceResult> per_device;
+  std::optional<double> weak_efficiency,
+      strong_efficiency;          ///< see model/sweep; where the one-device case is in the report
   std::optional<double> overlap;  ///< sum of device times over wall time, of the second set
   std::optional<bool> verified;   ///< nullopt: not checked, or not to the end
   Verification verification;

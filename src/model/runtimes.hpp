@@ -15,20 +15,22 @@ struct RuntimeKnobs {
   OwnerWait owner_wait;
   OwnerLock owner_lock;
   Threads threads;  ///< a task has its own stream
+  bool waits_own;   ///< memory of another device waits for its owner at every launch, whoever it is
 };
 
 inline constexpr auto runtime_knobs = std::to_array<RuntimeKnobs>({
-    {Runtime::plain, Prefetch::none, 1, false, OwnerWait::none, OwnerLock::launch, Threads::pool},
+    {Runtime::plain, Prefetch::none, 1, false, OwnerWait::none, OwnerLock::launch, Threads::pool,
+     false},
     {Runtime::cudajl_5_1, Prefetch::array, 1, false, OwnerWait::none, OwnerLock::launch,
-     Threads::task},
+     Threads::task, false},
     {Runtime::cudajl_5_4, Prefetch::array, 2, false, OwnerWait::host, OwnerLock::record,
-     Threads::task},
+     Threads::task, true},
     {Runtime::cudajl_5_7, Prefetch::array, 2, true, OwnerWait::host, OwnerLock::record,
-     Threads::task},
+     Threads::task, true},
     {Runtime::cudajl_5_7_nosync, Prefetch::array, 2, true, OwnerWait::none, OwnerLock::record,
-     Threads::task},
+     Threads::task, false},
     {Runtime::cudajl_6_3, Prefetch::array, 1, true, OwnerWait::host, OwnerLock::launch,
-     Threads::task},
+     Threads::task, true},
 });
 
 constexpr const RuntimeKnobs& knobs_of(Runtime runtime) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model/schedule.hpp"
 
+#include "model/runtimes.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,7 +78,7 @@ std::vector<Step> sample_steps(const Case& what, const std::vector<BufferSpec>& 
       own.wait = what.owner_wait;
       own.lock = what.owner_lock;
       // CUDA.jl waits at every launch for memory of another device (v5.4, memory.jl).
-      own.even_own = what.runtime && !managed &&
+      own.even_own = what.runtime && knobs_of(*what.runtime).waits_own && !managed &&
                      buffers[static_cast<std::size_t>(argument.buffer)].device != lane.device;
       steps.push_back(own);
     }
@@ -223,8 +225,9 @@ std::vector<std::string> describe_steps(const Schedule& schedule, const Lane& la
         break;
       case StepKind::own:
         lines.push_back(fmt::format(
-            "{}own buffer {}: {} waits for its last user, if that is another stream", prefix,
-            each.range.buffer, each.wait == OwnerWait::host ? "the host" : "the stream"));
+            "{}own buffer {}: {} waits for its last user{}", prefix, each.range.buffer,
+            each.wait == OwnerWait::host ? "the host" : "the stream",
+            each.even_own ? ", even if that is this stream" : ", if that is another stream"));
         break;
       case StepKind::prefetch:
         lines.push_back(

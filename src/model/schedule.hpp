@@ -16,6 +16,7 @@ struct BufferSpec {
   MemoryKind kind = MemoryKind::device;
   int device = 0;  ///< where it lives; managed: made while this device is current
   Bytes bytes = 0;
+  bool operator==(const BufferSpec&) const = default;
 };
 
 /// A part of a buffer of the schedule, by number.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Summaries of samples. Times are nanoseconds; every function is O(n log n) or better.
+// Summaries of samples. Times are nanoseconds. O(n log n), but for the correlation time: n times
+// the lags until samples are independent, a thousand at most.
 #pragma once
 
 #include <cstddef>

@@ -12,6 +12,12 @@ namespace mgpu {
 using Bytes = std::uint64_t;
 using Nanos = std::int64_t;  ///< a clock reading or a duration in whole nanoseconds
 
+/// Seconds as nanoseconds, at most a century of them.
+constexpr Nanos to_nanos(double seconds) {
+  constexpr double century = 3.2e9;
+  return static_cast<Nanos>((seconds < century ? seconds : century) * 1e9);
+}
+
 /// A size as written: the number, and whether `/gpu` follows it.
 struct Size {
   Bytes bytes = 0;

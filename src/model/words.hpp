@@ -141,7 +141,7 @@ inline constexpr auto vocabulary<Color> = std::to_array<Word<Color>>({
 });
 
 /// The name is also the file extension, but for text (txt) and markdown (md).
-enum class Format { text, json, jsonl, csv, markdown };
+enum class Format { text, json, jsonl, csv, markdown, gp, svg, png };
 template <>
 inline constexpr auto vocabulary<Format> = std::to_array<Word<Format>>({
     {Format::text, "text", "for people"},
@@ -149,7 +149,15 @@ inline constexpr auto vocabulary<Format> = std::to_array<Word<Format>>({
     {Format::jsonl, "jsonl", "one document a case and line"},
     {Format::csv, "csv", "one row a case and device"},
     {Format::markdown, "markdown", "a table for a pull request"},
+    {Format::gp, "gp", "a chart as a gnuplot script with its data"},
+    {Format::svg, "svg", "a chart drawn by gnuplot"},
+    {Format::png, "png", "a chart drawn by gnuplot"},
 });
+
+/// Whether it is written once, at the end, and never to stdout.
+constexpr bool is_picture(Format format) {
+  return format == Format::gp || format == Format::svg || format == Format::png;
+}
 
 enum class OutcomeKind { measured, skipped, failed };
 template <>
@@ -175,7 +183,7 @@ enum class Mark {
 };
 template <>
 inline constexpr auto vocabulary<Mark> = std::to_array<Word<Mark>>({
-    {Mark::l2, "L2", "source and destination slice fit twice into a device's L2 cache"},
+    {Mark::l2, "L2", "source and destination of a device are at most twice its L2 cache"},
     {Mark::bimodal, "bimodal", "the samples have two modes"},
     {Mark::throttled, "throttled", "something held a device's clocks down"},
     {Mark::harness_bound, "harness-bound",

@@ -57,7 +57,8 @@ struct Flattener {
     if constexpr (std::same_as<T, Rate>) return {cells, key + '_', "_bytes_per_s", empty};
     if constexpr (std::same_as<T, Verification> || std::same_as<T, Mismatch> ||
                   std::same_as<T, Counters> || std::same_as<T, Counters::ByCause> ||
-                  std::same_as<T, Modes> || std::same_as<T, Telemetry>)
+                  std::same_as<T, Efficiency> || std::same_as<T, Modes> ||
+                  std::same_as<T, Telemetry>)
       return {cells, key + '_', "", empty};
     return {cells, "", "", empty};
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 namespace mgpu {
@@ -13,14 +14,14 @@ namespace {
 std::string table_of(const CaseResult& result, std::string_view noun) {
   using enum Column::Align;
   std::vector<Column> columns = {{std::string(noun), {}},
-                                 {"slices", {}, right, true},
-                                 {"bytes", {}, right, true},
+                                 {"slices", {}, right, 1},
+                                 {"bytes", {}, right, 1},
                                  {"device time", {}},
                                  {"prefetch", {}},
                                  {"launch", {}},
                                  {"waits", {}},
                                  {"rate", {}},
-                                 {"of peak", {}, right, true}};
+                                 {"of peak", {}, right, 1}};
   // What no device did is no column; waits are one wherever they were asked for.
   const auto nobody = [&](std::optional<double> DeviceResult::*phase) {
     return std::ranges::none_of(result.per_device,
@@ -55,29 +56,36 @@ std::string table_of(const CaseResult& result, std::string_view noun) {
 
 // Those that copy, then those that only hold an array. A file may name what its machine does not
 // have.
-std::vector<int> devices_named(const CaseResult& result, std::size_t devices) {
+std::vector<int> devices_named(std::span<const CaseResult> results, std::size_t devices) {
   std::vector<int> ordinals;
   const auto add_once = [&](int ordinal) {
     const bool exists = ordinal >= 0 && static_cast<std::size_t>(ordinal) < devices;
     if (exists && std::ranges::find(ordinals, ordinal) == ordinals.end())
       ordinals.push_back(ordinal);
   };
-  for (const DeviceResult& device : result.per_device) add_once(device.index);
-  for (const Place& place : {result.what.from, result.what.to})
-    if (place.kind == Place::Kind::device) add_once(place.device);
+  for (const CaseResult& result : results)
+    for (const DeviceResult& device : result.per_device) add_once(device.index);
+  for (const CaseResult& result : results)
+    for (const Place& place : {result.what.from, result.what.to})
+      if (place.kind == Place::Kind::device) add_once(place.device);
   return ordinals;
 }
 
 }  // namespace
 
+std::vector<std::string> device_lines(std::span<const CaseResult> results, const Machine& machine) {
+  std::vector<std::string> lines;
+  for (const int ordinal : devices_named(results, machine.devices.size()))
+    lines.push_back(fmt::format("{} {}: {}", device_noun(machine.backend), ordinal,
+                                identity_of(machine.devices[static_cast<std::size_t>(ordinal)])));
+  return lines;
+}
+
 std::string devices_text(const CaseResult& result, const Machine& machine) {
   if (result.per_device.empty()) return "";
   const std::string_view noun = device_noun(machine.backend);
   std::string out = table_of(result, noun);
-  for (const int ordinal : devices_named(result, machine.devices.size()))
-    out += wrapped(fmt::format(" {} {}: {}", noun, ordinal,
-                               identity_of(machine.devices[static_cast<std::size_t>(ordinal)])),
-                   3);
+  for (const std::string& line : device_lines({&result, 1}, machine)) out += wrapped(' ' + line, 3);
   for (const DeviceResult& device : result.per_device)
     if (const std::string state = state_phrase(device); !state.empty())
       out += wrapped(fmt::format(" {} {}: {}", noun, device.index, state), 3);

@@ -48,8 +48,7 @@ bool wants_log(const std::vector<double>& counts, double samples, int width) {
   return !filled.empty() && median(filled) / std::ranges::max(counts) < 0.05;
 }
 
-std::vector<int> bar_heights(const std::vector<double>& counts) {
-  constexpr int top = rows * steps_a_row;
+std::vector<int> bar_heights(const std::vector<double>& counts, int top) {
   const double most = std::ranges::max(counts);
   const bool gaps = std::ranges::min(counts) == 0;
   std::vector<int> heights;
@@ -65,30 +64,65 @@ int column_of(double value, double low, double step, int width) {
   return static_cast<int>(std::clamp(rounded((value - low) / step), 0.0, width + 1.0));
 }
 
-}  // namespace
-
-Histogram make_histogram(std::span<const double> samples, int width, HistogramScale scale) {
+std::vector<double> sorted_of(std::span<const double> samples) {
   std::vector<double> sorted(samples.begin(), samples.end());
   std::ranges::sort(sorted);
+  return sorted;
+}
+
+std::span<const double> up_to_quantile(const std::vector<double>& sorted) {
+  const double kept = rounded(quantile * static_cast<double>(sorted.size()));
+  return std::span(sorted).first(static_cast<std::size_t>(kept));
+}
+
+void take_logarithm(std::vector<double>& counts) {
+  for (double& count : counts) count = std::log(1 + count);
+}
+
+}  // namespace
+
+int histogram_width(const Summary& s) {
+  const auto columns = [](double ns) {
+    const std::string text = format_time(ns);
+    return static_cast<int>(text.size()) - (text.find("μ") == text.npos ? 0 : 1);
+  };
+  return 42 + std::max({columns(s.min), columns(s.median), columns(s.mean)}) +
+         std::max(columns(s.max), columns(s.sd));
+}
+
+std::string histogram_line(std::span<const double> samples, int width, HistogramScale scale) {
+  if (samples.size() < 2) return "";
+  const std::vector<double> sorted = sorted_of(samples);
+  std::vector<double> counts = count_bins(up_to_quantile(sorted), width);
+  if (scale == HistogramScale::log) take_logarithm(counts);
+  std::string line;
+  for (const int height : bar_heights(counts, steps_a_row))
+    line += glyphs[static_cast<std::size_t>(height - 1)];
+  return line;
+}
+
+Histogram make_histogram(std::span<const double> samples, int width, HistogramScale scale) {
+  const std::vector<double> sorted = sorted_of(samples);
   const auto n = static_cast<double>(sorted.size());
-  const std::span shown = std::span(sorted).first(static_cast<std::size_t>(rounded(quantile * n)));
+  const std::span shown = up_to_quantile(sorted);
 
   Histogram histogram;
   histogram.low = shown.front();
   histogram.high = shown.back();
   std::vector<double> counts = count_bins(shown, width - 1);
+  histogram.counts = counts;
+  histogram.slowest = std::floor((1 - quantile) * n);
+  histogram.step = (histogram.high - histogram.low) / (width - 1);
   counts.push_back(1);  // the blank column takes part in the scale before it is blanked
-  counts.push_back(std::floor((1 - quantile) * n));
+  counts.push_back(histogram.slowest);
 
   histogram.logarithmic = scale == HistogramScale::log ||
                           (scale == HistogramScale::automatic && wants_log(counts, n, width));
-  if (histogram.logarithmic)
-    for (double& count : counts) count = std::log(1 + count);
-  histogram.heights = bar_heights(counts);
+  if (histogram.logarithmic) take_logarithm(counts);
+  histogram.heights = bar_heights(counts, rows * steps_a_row);
   histogram.heights.end()[-2] = 0;
 
-  const double step = (histogram.high - histogram.low) / (width - 1);
-  if (step > 0) {
+  if (const double step = histogram.step; step > 0) {
     const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / n;
     histogram.median_column = column_of(sorted[sorted.size() / 2 - 1], histogram.low, step, width);
     histogram.mean_column = column_of(mean, histogram.low, step, width);

@@ -3,6 +3,7 @@
 // rounding and edge rules included.
 #pragma once
 
+#include "model/stats.hpp"
 #include "model/words.hpp"
 
 #include <span>
@@ -15,16 +16,25 @@ namespace mgpu {
 /// 1%), the one before it a blank (0).
 struct Histogram {
   std::vector<int> heights;
+  std::vector<double> counts;  ///< samples of each bin from `low` on, `step` ns wide
+  double step = 0;
+  double slowest = 0;  ///< samples that the overflow column stands for
   int median_column = 0,
       mean_column = 0;  ///< 0-based; may lie past the end (then nothing is marked)
   bool logarithmic = false;
   double low = 0, high = 0;  ///< ns at the first bin's and the last bin's end
 };
 
-/// `width` is BenchmarkTools' W (42 + the widths of both columns of the header). At least two
-/// samples, in any order.
+/// `width` is BenchmarkTools' W. At least two samples, in any order.
 Histogram make_histogram(std::span<const double> samples, int width,
                          HistogramScale scale = HistogramScale::automatic);
+
+/// BenchmarkTools' W for a trial with this summary.
+int histogram_width(const Summary& summary);
+
+/// One row of bars for a table: `width` bins from the fastest to the 99% point, their frequency or
+/// its logarithm. Empty for fewer than two samples.
+std::string histogram_line(std::span<const double> samples, int width, HistogramScale scale);
 
 /// The two rows of bars and the footer, two spaces before each, without line feeds.
 std::vector<std::string> histogram_lines(const Histogram& histogram, int width, bool color = false);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
+#include "report/case_fields.hpp"
 #include "report/document.hpp"
 #include "report/phrases.hpp"
 #include "report/renderers.hpp"
+#include "report/sweep_table.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -104,16 +107,47 @@ constexpr auto trial_columns = std::to_array<Cell<TrialRow>>({
     {"remarks", false, [](const TrialRow& row) { return remarks(row.r); }},
 });
 
-// A list below the table; where that has several rows, each cause begins with its case.
-std::string cause_list(const Report& report) {
+std::string cause_list(const CaseResult& result) {
   std::string out;
-  for (const CaseResult& result : report.cases)
-    for (const Cause& cause : result.causes) {
-      const std::string of =
-          report.cases.size() == 1 ? "" : case_phrase(result.what, report.machine.backend) + ": ";
-      out += fmt::format("- {}\n", escaped(of + cause_phrase(cause, result.summary.median)));
-    }
+  for (const Cause& cause : result.causes)
+    out += fmt::format("- {}\n", escaped(cause_phrase(cause, result.summary.median)));
   return out.empty() ? "" : "\nCauses:\n\n" + out;
+}
+
+std::string one_case(const Report& report) {
+  std::vector<TrialRow> rows;
+  for (const CaseResult& result : report.cases) rows.push_back({result, report.machine.backend});
+  std::string out = table(trial_columns, rows);
+  // The rounds of one case say the same; the first that names causes speaks for them.
+  const auto told =
+      std::ranges::find_if(report.cases, [](const CaseResult& r) { return !r.causes.empty(); });
+  if (told != report.cases.end()) out += cause_list(*told);
+  return out +
+         "\nTimes are of one sample; rates are medians, copied is payload, moved is read + "
+         "written, "
+         "1 GB is 1e9 bytes.\n";
+}
+
+// Why a row found nothing stands in its last cell: Markdown has none that spans several.
+std::string several_cases(const Report& report, const RenderOptions& options) {
+  auto seed = seed_table(report);
+  const SweepTable sweep = seed ? *std::move(seed) : sweep_table(report, options.histogram);
+  const bool noted = !std::ranges::all_of(sweep.notes, &std::string::empty);
+  std::string out = sweep.heading + "\n\n|", rule = "|";
+  for (const Column& column : sweep.columns) {
+    out += fmt::format(" {} |", column.header);
+    rule += column.align == Column::Align::right ? "---:|" : "---|";
+  }
+  out += (noted ? " not measured |\n" : "\n") + rule + (noted ? "---|\n" : "\n");
+  for (std::size_t row = 0; row < sweep.notes.size(); ++row) {
+    out += '|';
+    for (const Column& column : sweep.columns)
+      out += fmt::format(" {} |", escaped(column.cells[row]));
+    out += noted ? fmt::format(" {} |\n", escaped(sweep.notes[row])) : "\n";
+  }
+  out += '\n';
+  for (const std::string& line : sweep.lines) out += fmt::format("- {}\n", escaped(line));
+  return out;
 }
 
 constexpr auto plan_columns = std::to_array<Cell<std::pair<const PlanEntry*, BackendKind>>>({
@@ -153,10 +187,13 @@ std::string setting(const Report& report) {
 
 }  // namespace
 
-std::string render_markdown(const Report& report, const RenderOptions&) {
-  std::string out =
-      fmt::format("**mgpu {}** on {}\n\n", report.kind == ReportKind::topology ? "topo" : "copy",
-                  setting(report));
+std::string render_markdown(const Report& report, const RenderOptions& options) {
+  const bool several = report.kind == ReportKind::trials && has_several_cases(report.cases);
+  std::string out = fmt::format("**mgpu {}** on {}\n\n",
+                                report.kind == ReportKind::topology ? "topo"
+                                : several                           ? "sweep"
+                                                                    : "copy",
+                                setting(report));
   switch (report.kind) {
     case ReportKind::topology:
       out += table(device_columns, report.machine.devices);
@@ -167,16 +204,9 @@ std::string render_markdown(const Report& report, const RenderOptions&) {
       out += table(plan_columns, rows);
       break;
     }
-    case ReportKind::trials: {
-      std::vector<TrialRow> rows;
-      for (const CaseResult& result : report.cases)
-        rows.push_back({result, report.machine.backend});
-      out += table(trial_columns, rows) + cause_list(report);
-      out +=
-          "\nTimes are of one sample; rates are medians, copied is payload, moved is read + "
-          "written, 1 GB is 1e9 bytes.\n";
+    case ReportKind::trials:
+      out += several ? several_cases(report, options) : one_case(report);
       break;
-    }
   }
   if (report.error)
     out += fmt::format("\n**{}**: {}\n", name(report.error->kind), escaped(report.error->message));

@@ -9,22 +9,6 @@
 namespace mgpu {
 namespace {
 
-std::string place_phrase(std::string_view side, const Place& place, BackendKind backend) {
-  return fmt::format("{} {} {}", side, device_noun(backend), place.device);
-}
-
-std::size_t width_of(const Column& column) {
-  std::size_t width = columns_of(column.header);
-  for (const std::string& cell : column.cells) width = std::max(width, columns_of(cell));
-  return width;
-}
-
-std::size_t width_of(const std::vector<Column>& columns) {
-  std::size_t width = 1;
-  for (const Column& column : columns) width += width_of(column) + 2;
-  return width - 2;
-}
-
 // Counters are means, so neither need be whole.
 std::string amount_of(double amount) {
   return amount < 10 ? fmt::format("{:.2g}", amount)
@@ -75,41 +59,6 @@ std::string identity_of(const Device& device) {
   if (!device.pci.empty()) text += device.pci + "  ";
   if (!device.uuid.empty()) text += short_uuid(device.uuid) + "  ";
   return printable(text + device.name);
-}
-
-std::string case_phrase(const Case& what, BackendKind backend) {
-  const Case plain;
-  const bool managed = what.memory == MemoryKind::managed;
-  std::vector<std::string> phrases = {
-      counted(what.gpus.size(), device_noun(backend)),
-      fmt::format("{} {}", format_bytes(what.size), name(what.memory))};
-  const auto add = [&](bool say, std::string phrase) {
-    if (say) phrases.push_back(std::move(phrase));
-  };
-  const bool from = what.from.kind == Place::Kind::device, to = what.to.kind == Place::Kind::device;
-  const bool home = from && what.from == what.to;
-  if (what.runtime) add(true, fmt::format("runtime {}", name(*what.runtime)));
-  add(home, place_phrase("home", what.from, backend));
-  add(from && !home, place_phrase("from", what.from, backend));
-  add(to && !home, place_phrase("to", what.to, backend));
-  add(what.bidirectional, "bidirectional");
-  add(static_cast<std::size_t>(what.split) != what.gpus.size(),
-      counted(static_cast<std::uint64_t>(what.split), "slice"));
-  add(what.align != (managed ? Bytes{2} << 20 : Bytes{16}), "align " + format_bytes(what.align));
-  add(what.engine != plain.engine, std::string(name(what.engine)));
-  add(what.access != plain.access, fmt::format("access {}", what.access));
-  add(what.batch != plain.batch, fmt::format("batch {}", what.batch));
-  add(managed || what.prefetch != plain.prefetch,
-      fmt::format("prefetch {}", name(what.prefetch)) +
-          (what.prefetch_repeats == 1 ? "" : fmt::format(" x {}", what.prefetch_repeats)));
-  add(what.cold, "cold");
-  add(managed || what.owner_wait != plain.owner_wait,
-      fmt::format("owner wait {}", name(what.owner_wait)));
-  add(what.owner_lock != plain.owner_lock, fmt::format("owner lock {}", name(what.owner_lock)));
-  add(what.advise != plain.advise, fmt::format("advise {}", name(what.advise)));
-  add(what.threads != plain.threads, fmt::format("threads {}", name(what.threads)));
-  add(what.peer != plain.peer, fmt::format("peer {}", name(what.peer)));
-  return fmt::format("{}", fmt::join(phrases, ", "));
 }
 
 std::string percent(double share) {
@@ -199,15 +148,28 @@ std::size_t columns_of(std::string_view text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-std::string wrapped(std::string_view text, std::size_t indent, std::string_view separator) {
+std::string shortened(std::string_view text, std::size_t columns) {
+  if (columns_of(text) <= columns) return std::string(text);
+  if (columns == 0) return "";
+  std::string kept;
+  std::size_t width = 0;
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80 && ++width == columns) break;
+    kept += c;
+  }
+  return kept + "…";
+}
+
+std::string wrapped(std::string_view text, std::size_t indent, std::string_view separator,
+                    std::size_t width) {
   std::string out;
   std::size_t column = 0;
   while (!text.empty()) {
     const auto end = text.find(separator, text.find_first_not_of(' '));
     const std::string_view piece = text.substr(0, end == text.npos ? end : end + separator.size());
     text.remove_prefix(piece.size());
-    const std::size_t width = columns_of(piece.substr(0, piece.find_last_not_of(' ') + 1));
-    if (column > indent && column + width > text_width) {
+    const std::size_t taken = columns_of(piece.substr(0, piece.find_last_not_of(' ') + 1));
+    if (column > indent && column + taken > width) {
       out.erase(out.find_last_not_of(' ') + 1);
       out += '\n' + std::string(indent, ' ');
       column = indent;
@@ -218,21 +180,42 @@ std::string wrapped(std::string_view text, std::size_t indent, std::string_view 
   return out + '\n';
 }
 
-std::string table_text(std::vector<Column> columns) {
-  while (width_of(columns) > text_width) {
-    const auto last = std::ranges::find_if(columns.rbegin(), columns.rend(), &Column::optional);
-    if (last == columns.rend()) break;
-    columns.erase(std::next(last).base());
+std::size_t width_of(const Column& column) {
+  std::size_t width = columns_of(column.header);
+  for (const std::string& cell : column.cells) width = std::max(width, columns_of(cell));
+  return width;
+}
+
+std::size_t width_of(std::span<const Column> columns) {
+  std::size_t width = 1;
+  for (const Column& column : columns) width += width_of(column) + 2;
+  return columns.empty() ? 0 : width - 2;
+}
+
+std::vector<std::string> fit(std::vector<Column>& columns, std::size_t width) {
+  std::vector<std::string> dropped;
+  while (width_of(columns) > width) {
+    // The last of those that may go first.
+    const auto next = std::ranges::max_element(columns.rbegin(), columns.rend(), {}, &Column::drop);
+    if (next == columns.rend() || next->drop == 0) break;
+    dropped.push_back(next->header);
+    columns.erase(std::next(next).base());
   }
+  return dropped;
+}
+
+std::string padded(std::string_view text, std::size_t width, Column::Align align) {
+  return align == Column::Align::left ? fmt::format("{:<{}}", text, width)
+                                      : fmt::format("{:>{}}", text, width);
+}
+
+std::string table_text(std::vector<Column> columns) {
+  fit(columns, text_width);
   std::string out;
   const auto add_row = [&](const auto& cell_of) {
     std::string line = " ";
-    for (const Column& column : columns) {
-      const std::size_t width = width_of(column);
-      const std::string& cell = cell_of(column);
-      line += column.align == Column::Align::left ? fmt::format("{:<{}}  ", cell, width)
-                                                  : fmt::format("{:>{}}  ", cell, width);
-    }
+    for (const Column& column : columns)
+      line += padded(cell_of(column), width_of(column), column.align) + "  ";
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';
   };

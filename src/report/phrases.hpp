@@ -4,7 +4,9 @@
 
 #include "model/result.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,12 @@
 namespace mgpu {
 
 inline constexpr std::size_t text_width = 80;
+
+/// What a word of a vocabulary means.
+template <class E>
+std::string_view help_of(E value) {
+  return std::ranges::find(vocabulary<E>, value, &Word<E>::value)->help;
+}
 
 /// "1 sample", "2 samples"; "1 pass", "2 passes".
 std::string counted(std::uint64_t n, std::string_view noun);
@@ -53,19 +61,33 @@ std::string printable(std::string_view text);
 /// Characters, not bytes.
 std::size_t columns_of(std::string_view text);
 
-/// Broken after separators to lines of at most `text_width`, `indent` spaces before the second and
-/// later ones; with its line feed.
-std::string wrapped(std::string_view text, std::size_t indent, std::string_view separator = " ");
+/// The first of `columns` characters, the last of them "…" where something is missing.
+std::string shortened(std::string_view text, std::size_t columns);
+
+/// Broken after separators to lines of at most `width`, `indent` spaces before the second and later
+/// ones; with its line feed.
+std::string wrapped(std::string_view text, std::size_t indent, std::string_view separator = " ",
+                    std::size_t width = text_width);
 
 /// Columns of a table: `cells` has one text a row. Text goes left, numbers right.
 struct Column {
   std::string header;
   std::vector<std::string> cells;
   enum class Align { right, left } align = Align::right;
-  bool optional = false;  ///< dropped, the last first, where the table is wider than `text_width`
+  int drop =
+      0;  ///< where the table is too wide the highest goes first, of equals the last; 0 stays
 };
 
-/// Header and rows, each with one space before and its line feed; two spaces between columns.
+/// With the header; a table has one space before and two between its columns.
+std::size_t width_of(const Column& column);
+std::size_t width_of(std::span<const Column> columns);
+
+/// Drops columns until the table fits, as far as it may; the headers of those dropped, in order.
+std::vector<std::string> fit(std::vector<Column>& columns, std::size_t width);
+
+std::string padded(std::string_view text, std::size_t width, Column::Align align);
+
+/// Header and rows, each with its line feed, fitted to `text_width`.
 std::string table_text(std::vector<Column> columns);
 
 }  // namespace mgpu

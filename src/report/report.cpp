@@ -18,6 +18,7 @@ constexpr auto renderers = std::to_array<Renderer>({
     {Format::jsonl, render_json_lines},
     {Format::csv, render_csv},
     {Format::markdown, render_markdown},
+    {Format::gp, render_gp},
 });
 
 }  // namespace

@@ -13,11 +13,18 @@ namespace mgpu {
 struct RenderOptions {
   bool color = false;
   HistogramScale histogram = HistogramScale::automatic;
+  int width =
+      0;  ///< columns of the terminal that a table must fit, by dropping columns; 0: no limit
 };
 
 /// The whole text, line feed at its end included; JSON Lines: one line a case. Colour appears in
 /// text alone.
 std::string render(Format format, const Report& report, const RenderOptions& options = {});
+
+/// A gnuplot script with its data inside: rate over size for several cases, the histogram of a
+/// single one. It draws to stdout in the terminal named (svg, png), or to the screen where none is
+/// (gp). Throws Error{runtime} where there is nothing to draw.
+std::string render_gnuplot(const Report& report, Format terminal);
 
 /// The timelines of the cases as a Chrome trace, which Perfetto opens: a track for each thread and
 /// for each device.

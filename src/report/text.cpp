@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "report/case_fields.hpp"
 #include "report/histogram.hpp"
 #include "report/phrases.hpp"
 #include "report/renderers.hpp"
+#include "report/styles.hpp"
 
 #include <fmt/format.h>
 
@@ -10,16 +12,6 @@
 
 namespace mgpu {
 namespace {
-
-// The colours of BenchmarkTools.
-constexpr std::string_view min_style = "1;36", max_style = "35", median_style = "1;34",
-                           mean_style = "1;32", sd_style = "32", dim_style = "90",
-                           failure_style = "1;31", cause_style = "33";
-
-template <class E>
-std::string_view help_of(E value) {
-  return std::ranges::find(vocabulary<E>, value, &Word<E>::value)->help;
-}
 
 /// One case as text, a part at a time.
 class CaseText {
@@ -57,7 +49,7 @@ class CaseText {
   std::string phrase() const { return case_phrase(result_.what, machine_.backend); }
 
   std::string paint(std::string_view text, std::string_view style) const {
-    return options_.color ? fmt::format("\x1b[{}m{}\x1b[0m", style, text) : std::string(text);
+    return painted(text, style, options_.color);
   }
 
   void add(std::string_view line) { out_ += wrapped(fmt::format(" {}", line), 3); }
@@ -100,7 +92,7 @@ class CaseText {
             dim("  ┊ ") + "copied (median): " + format_rate(result_.rates.copied.median) + '\n';
 
     if (result_.samples_ns.size() < 2) return;  // a file may have been stripped of them
-    const int width = static_cast<int>(42 + left + right);
+    const int width = histogram_width(s);
     out_ += '\n';
     for (const std::string& line : histogram_lines(
              make_histogram(result_.samples_ns, width, options_.histogram), width, options_.color))
@@ -231,6 +223,10 @@ std::string render_text(const Report& report, const RenderOptions& options) {
       out = plan_text(report);
       break;
     case ReportKind::trials:
+      if (has_several_cases(report.cases)) {
+        out = sweep_text(report, options);
+        break;
+      }
       for (const CaseResult& result : report.cases)
         out += (out.empty() ? "" : "\n") + CaseText(report, result, options).render();
       break;

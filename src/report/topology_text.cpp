@@ -35,7 +35,7 @@ std::string device_table(const Machine& machine) {
   std::vector<Column> columns = {{machine.backend == BackendKind::host ? "device" : "GPU", {}},
                                  {"name", {}, left},
                                  {"memory", {}},
-                                 {"peak", {}, right, true},
+                                 {"peak", {}, right, 1},
                                  {"PCI address", {}, left},
                                  {"NUMA", {}},
                                  {"CPUs", {}}};

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The files of a command line: what their names say, and which must not be the same. Opens none.
+#pragma once
+
+#include "model/request.hpp"
+
+#include <string>
+#include <vector>
+
+namespace mgpu {
+
+/// What a command can write.
+enum class Writes { reports, reports_and_charts };
+
+/// In the order of the vocabulary.
+std::vector<Format> formats(Writes writes);
+
+/// A path whose extension says the format, or "json:PATH". Throws Error{usage}, also for a format
+/// that is not written.
+OutputSpec parse_output(const std::string& text, Writes writes);
+
+/// A file that can grow by a line a case. Throws Error{usage}.
+std::string parse_resume(const std::string& text);
+
+/// Throws Error{usage} where a file would be read or written twice. The file of --resume is an
+/// output itself, so it is dropped from the outputs.
+void settle_files(Request& request);
+
+}  // namespace mgpu

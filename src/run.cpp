@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "run.hpp"
+
+#include "model/sweep.hpp"
+#include "pictures.hpp"
+#include "version.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace mgpu {
+namespace {
+
+std::string utc_now() {
+  const auto now = std::chrono::system_clock::now();
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()) % 1000;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms.count());
+}
+
+Nanos clock_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::vector<std::string> features() {
+  std::vector<std::string> list;
+  if (has_cuda) list.emplace_back("cuda");
+  list.emplace_back("hwloc");
+  return list;
+}
+
+bool draws_trace(const Request& request) {
+  return !request.timeline.empty() && request.timeline != "-";
+}
+
+}  // namespace
+
+bool wants_color(const Request& request, const Console& console) {
+  return request.color == Color::always ||
+         (request.color == Color::automatic && console.out_is_terminal && !console.no_color);
+}
+
+void print(const Console& console, std::string_view text) {
+  const int error = console.out(text);
+  if (error != 0 && error != EPIPE)
+    throw Error(ErrorKind::runtime,
+                fmt::format("cannot write to stdout: {}", std::strerror(error)));
+}
+
+void complain(const Console& console, std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' && c != '\n') c = '?';
+  console.err(text);
+}
+
+std::string rendered(Format format, const Report& report, const RenderOptions& options) {
+  if (!is_picture(format)) return render(format, report, options);
+  std::string script = render_gnuplot(report, format);
+  return format == Format::gp ? script : draw(script);
+}
+
+Run::Run(const Request& request, const Console& console)
+    : request_(request), console_(console), began_(clock_now()) {
+  report_.tool_version = version;
+  report_.features = features();
+  report_.command = request.argv;
+  report_.started = utc_now();
+  report_.machine.backend = request.backend;
+}
+
+void Run::open() {
+  for (const OutputSpec& spec : request_.outputs) {
+    if (spec.format == Format::svg || spec.format == Format::png) require_gnuplot();
+    if (spec.path != request_.resume) outputs_.emplace_back(spec, request_.append, request_.force);
+  }
+  if (!request_.resume.empty())
+    outputs_.emplace_back(OutputSpec{Format::jsonl, request_.resume}, true, false);
+  if (draws_trace(request_))
+    trace_.emplace(OutputSpec{Format::json, request_.timeline}, false, true);
+}
+
+void Run::keep(std::size_t position, CaseResult result) {
+  add(position, std::move(result));
+}
+
+void Run::add(std::size_t position, CaseResult result) {
+  const auto place = std::ranges::upper_bound(order_, position);
+  report_.cases.insert(report_.cases.begin() + (place - order_.begin()), std::move(result));
+  order_.insert(place, position);
+  fill_efficiencies(report_.cases);
+  report_.ended = utc_now();
+}
+
+void Run::progress(const Progress& now) {
+  if (request_.quiet || !console_.err_is_terminal) return;
+  std::string line = fmt::format("{} {:3.0f}%", now.phase, 100 * std::min(now.share, 1.0));
+  if (now.samples > 0) line += fmt::format(", {} samples", now.samples);
+  if (now.cases > 1) {
+    line = fmt::format("case {} of {}: {}", now.current + 1, now.cases, line);
+    if (now.current > 0) {
+      const double each =
+          static_cast<double>(clock_now() - began_) / static_cast<double>(now.current);
+      line += fmt::format(", about {:.0f} s left",
+                          each * static_cast<double>(now.cases - now.current) / 1e9);
+    }
+  }
+  // A line that wraps could not be wiped.
+  const auto room = static_cast<std::size_t>(console_.width > 1 ? console_.width - 1 : 79);
+  console_.err("\r\x1b[K" + line.substr(0, room));
+  progress_shown_ = true;
+}
+
+void Run::note(const std::string& text) {
+  // In a sweep many cases may have the same to say.
+  if (std::ranges::find(report_.warnings, text) != report_.warnings.end()) return;
+  report_.warnings.push_back(text);
+  if (!request_.quiet) say(fmt::format("mgpu: note: {}\n", text));
+}
+
+void Run::append(const CaseResult& result, bool complete) {
+  Report one = report_;
+  one.cases = {result};
+  one.complete = complete;
+  if (!complete) one.exit_code = report_.exit_code ? report_.exit_code : 128 + received_();
+  if (result.outcome == OutcomeKind::failed) {
+    const ErrorKind kind = result.error_kind.value_or(ErrorKind::runtime);
+    one.error = ErrorInfo{kind, result.reason, std::nullopt};
+    one.exit_code = exit_code(kind);
+  }
+  for (Output& output : outputs_)
+    if (output.format() == Format::jsonl)
+      attempt([&] { output.write(render(Format::jsonl, one, options(false))); });
+}
+
+void Run::finished(const CaseResult& result, bool complete) {
+  const std::size_t position = measured_ < positions_.size() ? positions_[measured_] : measured_;
+  ++measured_;
+  add(position, result);
+  report_.complete = report_.complete && complete;
+  if (!complete && report_.exit_code == 0) report_.exit_code = 128 + received_();
+  // What a sweep did not run, or not to its end, is left for --resume.
+  const bool not_run =
+      result.outcome == OutcomeKind::skipped && result.error_kind == ErrorKind::runtime;
+  if (request_.command == Command::copy || (complete && !not_run)) append(result, complete);
+  for (Output& output : outputs_)
+    if (output.format() != Format::jsonl && !is_picture(output.format()) && output.incremental())
+      attempt([&] { output.write(rendered(output.format(), report_, options(false))); });
+}
+
+void Run::stuck(const std::vector<CaseResult>& cases, const Error& why, int signal) {
+  report_.complete = false;
+  if (signal) {
+    report_.exit_code = 128 + signal;
+  } else {
+    report_.error = ErrorInfo{why.kind, why.what(), why.device};
+    report_.exit_code = exit_code(why.kind);
+  }
+  if (cases.size() > measured_) {
+    add(measured_ < positions_.size() ? positions_[measured_] : measured_, cases.back());
+    if (request_.command == Command::copy) append(cases.back(), false);
+  }
+  console_.leave(publish());
+}
+
+int Run::publish() {
+  report_.ended = utc_now();
+  clear_progress();
+  // Without a result the error says it all; a JSON document holds it, but in no place of an earlier
+  // result.
+  const bool nothing = report_.kind == ReportKind::trials && report_.cases.empty();
+  for (Output& output : outputs_) {
+    // The lines of cases went out as they ended.
+    const bool done = output.format() == Format::jsonl && report_.kind == ReportKind::trials;
+    if (done || (nothing && (is_picture(output.format()) || output.holds_something()))) continue;
+    attempt([&] { output.write(rendered(output.format(), report_, options(false))); });
+  }
+  if (trace_ && !nothing) attempt([&] { trace_->write(render_trace(report_)); });
+  if (!nothing || request_.format == Format::json)
+    attempt([&] { print(console_, render(request_.format, report_, options(true))); });
+  if (request_.timeline == "-" && !nothing)
+    attempt([&] { print(console_, "\n" + render_timeline(report_)); });
+  if (report_.error && report_.error->message != told_)
+    say(fmt::format("mgpu: error: {}\n", report_.error->message));
+  return report_.exit_code;
+}
+
+void Run::say(const std::string& text) {
+  clear_progress();
+  complain(console_, text);
+}
+
+void Run::clear_progress() {
+  if (progress_shown_) console_.err("\r\x1b[K");
+  progress_shown_ = false;
+}
+
+RenderOptions Run::options(bool for_stdout) const {
+  RenderOptions made;
+  made.histogram = request_.histogram;
+  if (!for_stdout) return made;
+  made.color = wants_color(request_, console_);
+  made.width = console_.width;
+  return made;
+}
+
+// An output that cannot be written costs neither the other outputs nor the rest of the run.
+void Run::attempt(const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const Error& error) {
+    if (told_ != error.what()) say(fmt::format("mgpu: error: {}\n", error.what()));
+    told_ = error.what();
+    report_.exit_code = graver(report_.exit_code, exit_code(error.kind));
+    if (!report_.error) report_.error = ErrorInfo{error.kind, error.what(), std::nullopt};
+  }
+}
+
+}  // namespace mgpu
