@@ -5,7 +5,7 @@
 
 namespace mgpu {
 
-void Buffers::prepare(std::span<const BufferSpec> specs) {
+void Buffers::trim(std::span<const BufferSpec> specs) {
   std::vector<BufferSpec> wanted(specs.begin(), specs.end());
   std::erase_if(kept_, [&](const auto& entry) {
     const auto found = std::ranges::find(wanted, entry.first);
@@ -15,10 +15,15 @@ void Buffers::prepare(std::span<const BufferSpec> specs) {
   });
 }
 
-Bytes Buffers::kept(int device) const {
+Bytes Buffers::kept(int device, std::span<const BufferSpec> specs) const {
+  std::vector<BufferSpec> wanted(specs.begin(), specs.end());
   Bytes sum = 0;
-  for (const auto& [spec, buffer] : kept_)
-    if (spec.device == device) sum += spec.bytes;
+  for (const auto& [spec, buffer] : kept_) {
+    const auto found = std::ranges::find(wanted, spec);
+    if (spec.device != device || found == wanted.end()) continue;
+    wanted.erase(found);
+    sum += spec.bytes;
+  }
   return sum;
 }
 

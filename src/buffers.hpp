@@ -16,11 +16,11 @@ class Buffers {
  public:
   explicit Buffers(Backend& backend) : backend_(backend) {}
 
-  /// Frees what is kept and would not be taken for `specs`. Before free memory is asked for.
-  void prepare(std::span<const BufferSpec> specs);
+  /// Bytes kept on a device that `specs` would take: they are had for the asking.
+  Bytes kept(int device, std::span<const BufferSpec> specs) const;
 
-  /// Bytes kept on a device: they are had for the asking.
-  Bytes kept(int device) const;
+  /// Frees what is kept and `specs` would not take: where memory is short, or must not be held.
+  void trim(std::span<const BufferSpec> specs);
 
   /// One that is kept, else a new one. Blocking; throws what Backend::allocate throws.
   std::unique_ptr<Buffer> take(const BufferSpec& spec);

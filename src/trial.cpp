@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <optional>
 #include <set>
 
@@ -174,16 +175,30 @@ std::string Trial::position() const {
 }
 
 void Trial::each_lane(const char* step, const std::function<void(const Lane&)>& work) {
-  for (std::size_t i = 0; i < schedule_.lanes.size(); ++i) {
-    touching_ = static_cast<int>(i);
-    guarded(dog_, step, [&] { work(schedule_.lanes[i]); });
-  }
+  std::map<int, std::vector<std::size_t>> by_device;
+  for (std::size_t i = 0; i < schedule_.lanes.size(); ++i)
+    by_device[schedule_.lanes[i].device].push_back(i);
+  guarded(dog_, step, [&] {
+    // Devices work at the same time, the lanes of one in turn.
+    std::vector<std::future<void>> devices;
+    for (const auto& [device, lanes] : by_device)
+      devices.push_back(std::async(
+          backend_.threaded() && by_device.size() > 1 ? std::launch::async : std::launch::deferred,
+          [&] {
+            for (const std::size_t lane : lanes) {
+              touching_ = static_cast<int>(lane);
+              work(schedule_.lanes[lane]);
+            }
+          }));
+    for (const auto& device : devices) device.wait();
+    for (auto& device : devices) device.get();
+  });
   touching_ = -1;
 }
 
 void Trial::connect(const std::function<void(const std::string&)>& note) {
   if (machine_.backend == BackendKind::host || schedule_.peers.empty()) return;
-  pool_.prepare({});  // peer access comes before any allocation
+  pool_.trim({});  // peer access comes before any allocation
   for (const auto& [device, peer] : schedule_.peers) {
     if (what_.peer == Peer::off) {
       guarded(dog_, "disabling peer access", [&] { peers_.disable(device, peer); });
@@ -206,7 +221,6 @@ void Trial::connect(const std::function<void(const std::string&)>& note) {
 }
 
 void Trial::allocate() {
-  guarded(dog_, "freeing memory", [&] { pool_.prepare(schedule_.buffers); });
   // CPU devices of one node share its memory, kept buffers included.
   const auto free = [&](int device) {
     Bytes bytes = backend_.free_memory(device);
@@ -215,12 +229,18 @@ void Trial::allocate() {
           machine_.backend == BackendKind::host && device >= 0
               ? other.numa == machine_.devices[static_cast<std::size_t>(device)].numa
               : other.ordinal == device;
-      if (same_place) bytes += pool_.kept(other.ordinal);
+      if (same_place) bytes += pool_.kept(other.ordinal, schedule_.buffers);
     }
     return bytes;
   };
-  guarded(dog_, "asking for free memory",
-          [&] { check_memory(what_, machine_, free, sampling_.oversubscribe); });
+  guarded(dog_, "asking for free memory", [&] {
+    try {
+      check_memory(what_, machine_, free, sampling_.oversubscribe);
+    } catch (const Error&) {
+      pool_.trim(schedule_.buffers);
+      check_memory(what_, machine_, free, sampling_.oversubscribe);
+    }
+  });
   for (const BufferSpec& spec : schedule_.buffers)
     guarded(dog_, "allocating", [&] { buffers_.push_back(pool_.take(spec)); });
 }

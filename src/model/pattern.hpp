@@ -15,12 +15,25 @@ struct Pattern {
   bool inverted = false;
 };
 
-/// Never zero for a plain pattern: an odd multiplier and x ^ x >> n are bijections of the
-/// 64-bit words.
-constexpr std::uint64_t pattern_word(Pattern pattern, std::uint64_t index) {
-  std::uint64_t x = (index + 1 + (pattern.key << 44)) * 0x9E3779B97F4A7C15ull;
+/// From one word to the next the seed grows by this, so that a loop needs no product.
+constexpr std::uint64_t pattern_step = 0x9E3779B97F4A7C15ull;
+
+constexpr std::uint64_t pattern_seed(Pattern pattern, std::uint64_t index) {
+  return (index + 1 + (pattern.key << 44)) * pattern_step;
+}
+
+/// Never zero for a plain pattern: an odd multiplier and x ^ x >> n are bijections of the 64-bit
+/// words.
+/// `Word` is one word or a vector of them.
+template <class Word>
+constexpr Word pattern_mix(Word x) {
   x ^= x >> 32;
   x ^= x >> 29;  // a key reaches the low bits too
+  return x;
+}
+
+constexpr std::uint64_t pattern_word(Pattern pattern, std::uint64_t index) {
+  const std::uint64_t x = pattern_mix(pattern_seed(pattern, index));
   return pattern.inverted ? ~x : x;
 }
 
