@@ -16,7 +16,7 @@ for argument in "$@"; do
   case $argument in
     --test)
       with_catch2=true
-      wanted+=(fish:fish jq:jq mandoc:mandoc python3-jsonschema zsh:zsh)
+      wanted+=(fish:fish gnuplot:gnuplot-nox jq:jq mandoc:mandoc python3-jsonschema zsh:zsh)
       ;;
     --lint) wanted+=(clang-format-16 clang-tidy-16 mandoc:mandoc shellcheck:shellcheck) ;;
     --with-cuda) with_cuda=true ;;

@@ -77,6 +77,8 @@ TEST_CASE("a size is a number and a decimal or binary unit in any case", "[units
       {"1.5GiB", 1'610'612'736},
       {".5KiB", 512},
       {"0.001kB", 1},
+      {"0.3GiB", 322122547},  // rounded down
+      {"1.1KiB", 1126},
       {"1.000003MB", 1'000'003},
       {"007", 7},
       {"4294967297", 4'294'967'297},
@@ -126,8 +128,7 @@ TEST_CASE("what is no size is refused with the option, the text and what to writ
       {"18446744.073709551616TB", "overflow"},
       {"0.1B", "whole number of bytes"},
       {"1.5", "whole number of bytes"},
-      {"0.0001kB", "whole number of bytes"},
-      {"0.3GiB", "whole number of bytes"},
+      {"0.0001kB", "must be > 0"},
       {"18446744073709551615.5", "whole number of bytes"},
   }));
   CAPTURE(text);

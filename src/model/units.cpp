@@ -60,17 +60,13 @@ bool take_per_gpu(std::string_view& text) {
   return true;
 }
 
-/// 0.<fraction> times the unit; nullopt where that is no whole number. Long multiplication, so
+/// 0.<fraction> times the unit, rounded down. Long multiplication, so
 /// exact for any number of digits.
-std::optional<Bytes> fraction_of(std::string_view fraction, Bytes unit) {
+Bytes fraction_of(std::string_view fraction, Bytes unit) {
   Bytes carry = 0;
-  bool whole = true;
-  for (auto digit = fraction.rbegin(); digit != fraction.rend(); ++digit) {
-    const Bytes product = static_cast<Bytes>(*digit - '0') * unit + carry;
-    whole = whole && product % 10 == 0;
-    carry = product / 10;
-  }
-  return whole ? std::optional(carry) : std::nullopt;
+  for (auto digit = fraction.rbegin(); digit != fraction.rend(); ++digit)
+    carry = (static_cast<Bytes>(*digit - '0') * unit + carry) / 10;
+  return carry;
 }
 
 /// A number and a unit behind it. `text` is what messages show.
@@ -104,14 +100,13 @@ Bytes parse_quantity(std::string_view quantity, std::string_view text, std::stri
 
   Bytes whole = 0;
   const auto parsed = std::from_chars(integer.data(), integer.data() + integer.size(), whole);
-  const auto part = fraction_of(fraction, unit->bytes);
-  if (!part)
-    throw bad_value(option, text,
-                    "is not a whole number of bytes: write fewer decimals or a smaller unit");
+  const Bytes part = fraction_of(fraction, unit->bytes);
+  if (unit->bytes == 1 && fraction.find_first_not_of('0') != std::string_view::npos)
+    throw bad_value(option, text, "is not a whole number of bytes: leave out the decimals");
   const auto product = parsed.ec == std::errc::result_out_of_range
                            ? std::nullopt
                            : checked_multiply(whole, unit->bytes);
-  const auto bytes = product ? checked_add(*product, *part) : std::nullopt;
+  const auto bytes = product ? checked_add(*product, part) : std::nullopt;
   if (!bytes)
     throw bad_value(option, text,
                     fmt::format("overflows 64 bits: write at most {} bytes",
