@@ -24,12 +24,6 @@ std::string utc_now() {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms.count());
 }
 
-Nanos clock_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 std::vector<std::string> features() {
   std::vector<std::string> list;
   if (has_cuda) list.emplace_back("cuda");
@@ -68,7 +62,7 @@ std::string rendered(Format format, const Report& report, const RenderOptions& o
 }
 
 Run::Run(const Request& request, const Console& console)
-    : request_(request), console_(console), began_(clock_now()) {
+    : request_(request), console_(console), began_(steady_now()) {
   report_.tool_version = version;
   report_.features = features();
   report_.command = request.argv;
@@ -107,7 +101,7 @@ void Run::progress(const Progress& now) {
     line = fmt::format("case {} of {}: {}", now.current + 1, now.cases, line);
     if (now.current > 0) {
       const double each =
-          static_cast<double>(clock_now() - began_) / static_cast<double>(now.current);
+          static_cast<double>(steady_now() - began_) / static_cast<double>(now.current);
       line += fmt::format(", about {:.0f} s left",
                           each * static_cast<double>(now.cases - now.current) / 1e9);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "watchdog.hpp"
 
+#include "backend/backend.hpp"
 #include "model/error.hpp"
 
 #include <fmt/format.h>
@@ -16,12 +17,6 @@ constexpr Nanos never = std::numeric_limits<Nanos>::max();  // nothing is armed
 constexpr Nanos unlimited = never - 1;                      // armed, and only a signal can end it
 constexpr Nanos expired = -1;
 constexpr Nanos grace = 1'000'000'000;  // what a step may still take after a signal
-
-Nanos clock_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 
@@ -47,7 +42,7 @@ void Watchdog::on_expiry(std::function<void(const char*, int)> handler) {
 
 void Watchdog::arm(const char* step) {
   step_.store(step, std::memory_order_relaxed);
-  const Nanos limit = limit_ == never ? unlimited : clock_now() + limit_;
+  const Nanos limit = limit_ == never ? unlimited : steady_now() + limit_;
   Nanos due = std::min(limit, interrupted_.load());
   due_.store(due);
   // A signal between the two lines above found nothing armed.
@@ -64,7 +59,7 @@ void Watchdog::disarm() {
 }
 
 void Watchdog::interrupt(int signal) {
-  const Nanos end = clock_now() + grace;
+  const Nanos end = steady_now() + grace;
   signal_ = signal;
   interrupted_ = end;
   Nanos due = due_.load();
@@ -82,7 +77,7 @@ void Watchdog::watch() {
   while (!quit_) {
     // A step armed while this sleeps ends no earlier than a whole limit from now, so nothing has to
     // wake it.
-    const Nanos now = clock_now();
+    const Nanos now = steady_now();
     Nanos due = due_.load();
     if (due != expired && due <= now && due_.compare_exchange_strong(due, expired)) {
       const auto handler = handler_;

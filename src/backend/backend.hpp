@@ -11,6 +11,7 @@
 #include "model/schedule.hpp"
 
 #include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -127,6 +128,11 @@ class Backend {
   /// Time that this process' threads have waited for a CPU so far, where it is known and matters.
   virtual std::optional<Nanos> run_queue_delay() { return std::nullopt; }
 };
+
+/// The clock of every real backend, and of whoever must share it: steady, from any thread.
+inline Nanos steady_now() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
 
 /// One row for each backend that is built in. `available` is false in a build without it; `make`
 /// then throws Error{no_gpu}.

@@ -74,7 +74,7 @@ class CudaBackend final : public Backend {
     return opened(device).check(address(part), part.bytes, pattern, base);
   }
 
-  Nanos now() override { return clock_ns(); }
+  Nanos now() override { return steady_now(); }
 
   Counted counted(const std::function<void()>& work) override { return count_migrations(work); }
 

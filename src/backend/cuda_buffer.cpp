@@ -11,17 +11,16 @@ namespace mgpu {
 
 CudaBuffer::CudaBuffer(CudaDevice& device, const BufferSpec& spec) : device_(device) {
   // The runtime promises 256 bytes only; unified memory moves in blocks of 2 MiB of the address.
-  constexpr Bytes block = Bytes{2} << 20;
   allocate(spec, spec.bytes);
-  if (spec.bytes < block) return;
+  if (spec.bytes < managed_block) return;
   std::size_t room = spec.bytes;
   void* start = data_;
-  if (std::align(block, spec.bytes, start, room) == nullptr) {
+  if (std::align(managed_block, spec.bytes, start, room) == nullptr) {
     memory_.reset();
-    allocate(spec, spec.bytes + block);
-    room = spec.bytes + block;
+    allocate(spec, spec.bytes + managed_block);
+    room = spec.bytes + managed_block;
     start = data_;
-    std::align(block, spec.bytes, start, room);
+    std::align(managed_block, spec.bytes, start, room);
   }
   data_ = static_cast<char*>(start);
 }

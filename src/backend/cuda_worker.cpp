@@ -5,7 +5,6 @@
 #include "backend/nvtx.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -52,12 +51,7 @@ Nanos CudaWorker::begin(Nanos) {
 }
 
 Nanos CudaWorker::now() {
-  return clock_ns();
-}
-
-Nanos clock_ns() {
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+  return steady_now();
 }
 
 void CudaWorker::advise(Part part, Advice advice, int home) {

@@ -9,9 +9,6 @@
 
 namespace mgpu {
 
-/// The steady clock.
-Nanos clock_ns();
-
 class CudaWorker final : public Worker {
  public:
   explicit CudaWorker(CudaDevice& device);  ///< which outlives this

@@ -126,7 +126,7 @@ class HostBackend final : public Backend {
     return sum;
   }
 
-  Nanos now() override { return host_clock(); }
+  Nanos now() override { return steady_now(); }
 
   bool marks_are_free() const override { return true; }
   std::optional<Nanos> run_queue_delay() override {

@@ -35,7 +35,7 @@ Nanos HostWorker::begin(Nanos) {
   // one device.
   if (gettid() != getpid()) bind_thread(device_.group.cpus);
   marks_ = 0;
-  return host_clock();
+  return steady_now();
 }
 
 void HostWorker::advise(Part, Advice advice, int) {
@@ -134,7 +134,7 @@ void HostWorker::execute(const Command& command) {
         topology_.bind_memory(command.destination, command.bytes, *device_.numa, true);
       return;
     case Command::Kind::mark:
-      times_[command.mark] = host_clock();
+      times_[command.mark] = steady_now();
       return;
     case Command::Kind::wait:
       return await(*command.other, command.target);

@@ -6,16 +6,11 @@
 #include "backend/host_device.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
 
 namespace mgpu {
-
-inline Nanos host_clock() {
-  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
 
 class HostWorker final : public Worker {
  public:
@@ -25,7 +20,7 @@ class HostWorker final : public Worker {
   ~HostWorker() override;  ///< executes what is queued first
 
   Nanos begin(Nanos release) override;
-  Nanos now() override { return host_clock(); }
+  Nanos now() override { return steady_now(); }
   void advise(Part part, Advice advice, int home) override;
   void prefetch(Part part) override;
   void copy(Part destination, Part source, Engine engine, int access) override;

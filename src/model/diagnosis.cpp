@@ -11,7 +11,6 @@ namespace mgpu {
 namespace {
 
 constexpr double least_share = 0.02;     // of the median; below it nothing is worth a line
-constexpr Bytes block = Bytes{2} << 20;  // UVM migrates in blocks of this size
 constexpr double slow_clock = 0.98;      // of the highest SM clock
 constexpr double migrated_share = 0.01;  // of the bytes copied, per sample
 
@@ -226,7 +225,7 @@ bool shares_block(const Case& what) {
     const bool apart = gpus[static_cast<std::size_t>(i - 1) % gpus.size()] !=
                        gpus[static_cast<std::size_t>(i) % gpus.size()];
     const Bytes meeting = slice_bounds(what.size, what.split, i, what.align).first;
-    if (apart && meeting > 0 && meeting < what.size && meeting % block != 0) return true;
+    if (apart && meeting > 0 && meeting < what.size && meeting % managed_block != 0) return true;
   }
   return false;
 }
@@ -254,9 +253,9 @@ std::vector<Suspect> suspects(const Case& what, const Machine& machine) {
   if (what.owner_wait != OwnerWait::none && shared_array(what))
     suspect(CauseKind::owner_wait, "--owner-wait none",
             [](Case& c) { c.owner_wait = OwnerWait::none; });
-  if (shares_block(what) && what.size / static_cast<Bytes>(what.split) >= block &&
+  if (shares_block(what) && what.size / static_cast<Bytes>(what.split) >= managed_block &&
       machine.backend == BackendKind::cuda)
-    suspect(CauseKind::shared_block, "--align 2MiB", [](Case& c) { c.align = block; });
+    suspect(CauseKind::shared_block, "--align 2MiB", [](Case& c) { c.align = managed_block; });
   if (what.threads == Threads::task || what.threads == Threads::spawn)
     suspect(CauseKind::startup, "--threads pool", [](Case& c) { c.threads = Threads::pool; });
   if (what.threads == Threads::single && what.split > 1)

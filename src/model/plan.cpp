@@ -16,7 +16,6 @@ namespace mgpu {
 namespace {
 
 constexpr int max_lanes_per_device = 64;
-constexpr Bytes managed_block = Bytes{2} << 20;  // UVM migrates in blocks of this size
 
 const Device& device_of(const Machine& machine, int ordinal) {
   return machine.devices[static_cast<std::size_t>(ordinal)];

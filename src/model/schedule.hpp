@@ -11,6 +11,9 @@
 
 namespace mgpu {
 
+/// UVM migrates in blocks of this size, naturally aligned.
+inline constexpr Bytes managed_block = Bytes{2} << 20;
+
 /// One allocation. An array is one, except device memory with home `local`: one for each slice.
 struct BufferSpec {
   MemoryKind kind = MemoryKind::device;

@@ -2,6 +2,7 @@
 #include "report/case_fields.hpp"
 
 #include "model/fields.hpp"
+#include "model/schedule.hpp"
 #include "report/phrases.hpp"
 
 #include <fmt/format.h>
@@ -61,7 +62,7 @@ bool split_follows(const Case& c) {
 }
 
 bool align_follows(const Case& c) {
-  return c.align == (is_managed(c) ? Bytes{2} << 20 : Bytes{16});
+  return c.align == (is_managed(c) ? managed_block : Bytes{16});
 }
 
 constexpr auto fields = std::to_array<CaseField>({
