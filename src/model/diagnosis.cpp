@@ -121,7 +121,8 @@ class Diagnosis {
     std::vector<const DeviceResult*> busy;
     for (const DeviceResult& device : result_.per_device)
       if (device.device_ns && device.bytes > 0) busy.push_back(&device);
-    if (busy.size() < 2 || result_.samples < 2 || explained()) return;
+    // Under ten times its own cost a copy's device times are those of its marks.
+    if (busy.size() < 2 || result_.samples < 2 || explained() || harness_bound()) return;
     double sum = 0;
     for (const DeviceResult* device : busy) sum += *device->device_ns;
     const auto slowest = *std::ranges::max_element(
@@ -174,8 +175,7 @@ class Diagnosis {
       add(CauseKind::cached,
           "the arrays fit into the cache, so this is its rate; from memory it would take longer",
           from_memory - result_.summary.median, "a larger --size");
-    if (std::ranges::find(result_.marks, Mark::harness_bound) != result_.marks.end() &&
-        result_.harness_ns)
+    if (harness_bound() && result_.harness_ns)
       add(CauseKind::harness,
           fmt::format("starting the copy and waiting for it takes {} of every sample",
                       format_time_short(std::min(*result_.harness_ns, result_.summary.median))),
@@ -205,6 +205,10 @@ class Diagnosis {
     for (const int gpu : result_.what.gpus)
       sum += machine_.devices[static_cast<std::size_t>(gpu)].memory_peak.value_or(0);
     return sum;
+  }
+
+  bool harness_bound() const {
+    return std::ranges::find(result_.marks, Mark::harness_bound) != result_.marks.end();
   }
 
   bool cold_start() const {
