@@ -54,7 +54,7 @@ class Options {
     Names names;
     for (const auto& row : vocabulary<E>) names.emplace_back(row.name);
     if constexpr (std::same_as<Field, E>) help += fmt::format(" (default: {})", name(field));
-    words(std::move(option), std::move(names), std::move(help),
+    words(option, std::move(names), std::move(help),
           [&field](const std::string& text) { field = *parse_word<E>(text); });
   }
   /// A whole number in [low, high]; an integer's value is the default, an optional has none.
