@@ -167,7 +167,7 @@ CaseResult Trial::result() const {
 
 std::string Trial::position() const {
   const Crew* crew = crew_;
-  const std::string driven = crew ? crew->position() : std::string{};
+  std::string driven = crew ? crew->position() : std::string{};
   const int touching = touching_;
   if (!driven.empty() || touching < 0) return driven;
   const Lane& lane = schedule_.lanes[static_cast<std::size_t>(touching)];
