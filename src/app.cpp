@@ -66,6 +66,22 @@ std::string read_file(const std::string& path, const Console& console) {
   return text;
 }
 
+// The documents of a .jsonl file that is about to be appended to. What a killed run left behind the
+// last line feed is not read: the next line takes its place, so it must be the beginning of a line
+// of ours.
+std::vector<Report> saved_lines(const std::string& path, const Console& console) {
+  constexpr std::string_view ours = R"({"schema":)";
+  const std::string text = read_file(path, console);
+  const std::size_t whole = text.rfind('\n') + 1;  // 0 where there is none
+  const std::string_view fragment = std::string_view(text).substr(whole);
+  if (!fragment.starts_with(ours) && !ours.starts_with(fragment))
+    throw Error(ErrorKind::usage,
+                fmt::format("{}: its end is no result of mgpu, name another file", path));
+  std::vector<std::string> notes;
+  if (whole == 0) return {};
+  return read_reports(std::string_view(text).substr(0, whole), path, notes);
+}
+
 bool same_devices(const Machine& a, const Machine& b) {
   return a.host.name == b.host.name &&
          std::ranges::equal(a.devices, b.devices, [](const Device& x, const Device& y) {
@@ -149,9 +165,8 @@ std::map<std::size_t, CaseResult> resumed(const Request& request, const Plan& pl
   std::multimap<std::string, std::size_t> wanted;
   for (std::size_t i = 0; i < plan.cases.size(); ++i)
     wanted.emplace(case_key(plan.cases[i].what, machine), i);
-  std::vector<std::string> notes;
   bool foreign = false;
-  for (Report& document : read_reports(read_file(request.resume, console), request.resume, notes))
+  for (Report& document : saved_lines(request.resume, console))
     for (CaseResult& result : document.cases) {
       if (identities(document.machine, result.what.gpus) != identities(machine, result.what.gpus)) {
         foreign = true;
@@ -260,11 +275,7 @@ void check_appended(const Request& request, const Console& console) {
         !std::filesystem::is_regular_file(spec.path, ignored) ||
         std::filesystem::is_empty(spec.path, ignored))
       continue;
-    std::vector<std::string> notes;
-    if (read_reports(read_file(spec.path, console), spec.path, notes).empty())
-      throw Error(
-          ErrorKind::usage,
-          fmt::format("--append: {} holds no results of mgpu; name another file", spec.path));
+    saved_lines(spec.path, console);
   }
 }
 

@@ -222,6 +222,25 @@ TEST_CASE("a resumed sweep measures what is missing alone, and shows both in the
   }));
 }
 
+TEST_CASE(
+    "a file that holds no more than the fragment of a killed run is resumed and appended to") {
+  TemporaryDirectory directory;
+  const std::string file = directory.file("run.jsonl");
+  const auto args = sweep({"--size", "1MiB,2MiB", "--resume", file});
+  for (const char* left : {"", "{\"sch", "{\"schema\":1,\"kind\":\"tri"}) {
+    std::ofstream(file, std::ios::trunc) << left;
+    INFO(left);
+    CHECK(Simulation{}(args).code == 0);
+    CHECK(lines_of(file).size() == 2);
+  }
+  const std::string foreign = "notes without a line feed";
+  std::ofstream(file, std::ios::trunc) << foreign;
+  CHECK(Simulation{}(args).code == 2);
+  CHECK(Simulation{}({"copy", "--size", "1MiB", "--samples", "2", "-o", file, "--append"}).code ==
+        2);
+  CHECK(contents(file) == foreign);
+}
+
 TEST_CASE("the results of other devices are refused unless they may be measured again") {
   TemporaryDirectory directory;
   const std::string file = directory.file("run.jsonl");
