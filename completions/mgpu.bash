@@ -13,9 +13,9 @@ _mgpu() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words='' before=''
   local commands='copy sweep topo show' last='-h --help -V --version'
   local driver=/proc/driver/nvidia/gpus devices='--backend --host-devices'
-  local shape='--gpus --size --memory --unified --home --split --align --engine --access --batch --peer
+  local shape='--gpus --size --memory --unified --home --from --to --bidirectional --split --align --engine --access --batch --peer
     --runtime --prefetch --no-prefetch --cold --owner-wait --advise --threads'
-  local sampling='--samples --seconds --warmup --until --timeout --verify --no-verify --oversubscribe
+  local sampling='--samples --seconds --warmup --until --timeout --verify --no-verify --no-affinity --oversubscribe
     --counters --dry-run'
   local output='--format --json -o --output --append --force --color -q --quiet'
   COMPREPLY=()
@@ -35,7 +35,7 @@ _mgpu() {
 
   case $previous in
     --backend) words='cuda host' ;;
-    --memory) words='device managed' ;;
+    --memory) words='device managed pinned pageable' ;;
     --engine) words='kernel memcpy' ;;
     --access) words='4 8 16' ;;
     --peer) words='auto on off' ;;
@@ -48,7 +48,7 @@ _mgpu() {
     --histogram) words='auto linear log' ;;
     --format) words='text json jsonl csv markdown' ;;
     --color) words='auto always never' ;;
-    --home) words="local $(_mgpu_ordinals $driver)" ;;
+    --home | --from | --to) words="local host $(_mgpu_ordinals $driver)" ;;
     --gpus)
       words=$(_mgpu_ordinals $driver)
       if [[ -z $before ]]; then words="all $words"; fi

@@ -4,6 +4,7 @@
 #include "backend/host_facts.hpp"
 #include "cli.hpp"
 #include "measure.hpp"
+#include "memory_guard.hpp"
 #include "model/schedule.hpp"
 #include "output.hpp"
 #include "report/report.hpp"
@@ -44,10 +45,17 @@ PlanEntry plan_entry(const PlannedCase& planned, const Request& request, const M
   }
   const Schedule schedule = make_schedule(planned.what);
   for (const Lane& lane : schedule.lanes)
-    entry.lanes.push_back(
-        {lane.device, lane.slice, lane.destination.bytes, describe_steps(schedule, lane)});
-  for (const MemoryNeed& need : memory_needed(planned.what))
-    entry.memory.push_back({need.device, need.bytes});
+    entry.lanes.push_back({lane.device, lane.slice, lane.reverse, lane.destination.bytes,
+                           describe_steps(schedule, lane)});
+  for (const MemoryNeed& need : memory_needed(planned.what)) {
+    const Site pool = pool_of(need.site, machine);
+    PlanEntry::Memory memory{std::nullopt, std::nullopt, need.bytes};
+    if (!pool.on_host())
+      memory.device = pool.index;
+    else if (pool != whole_host)
+      memory.node = pool.index;
+    entry.memory.push_back(memory);
+  }
   entry.estimate_ns = estimate_ns(planned.what, machine, request.sampling);
   return entry;
 }

@@ -15,12 +15,13 @@ void Buffers::trim(std::span<const BufferSpec> specs) {
   });
 }
 
-Bytes Buffers::kept(int device, std::span<const BufferSpec> specs) const {
+Bytes Buffers::kept(const std::function<bool(const Site&)>& at,
+                    std::span<const BufferSpec> specs) const {
   std::vector<BufferSpec> wanted(specs.begin(), specs.end());
   Bytes sum = 0;
   for (const auto& [spec, buffer] : kept_) {
     const auto found = std::ranges::find(wanted, spec);
-    if (spec.device != device || found == wanted.end()) continue;
+    if (!at(spec.site) || found == wanted.end()) continue;
     wanted.erase(found);
     sum += spec.bytes;
   }

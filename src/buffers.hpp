@@ -5,6 +5,7 @@
 
 #include "backend/backend.hpp"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -16,8 +17,9 @@ class Buffers {
  public:
   explicit Buffers(Backend& backend) : backend_(backend) {}
 
-  /// Bytes kept on a device that `specs` would take: they are had for the asking.
-  Bytes kept(int device, std::span<const BufferSpec> specs) const;
+  /// Bytes kept at the sites that `at` holds for and that `specs` would take: they are had for the
+  /// asking.
+  Bytes kept(const std::function<bool(const Site&)>& at, std::span<const BufferSpec> specs) const;
 
   /// Frees what is kept and `specs` would not take: where memory is short, or must not be held.
   void trim(std::span<const BufferSpec> specs);

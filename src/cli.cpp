@@ -30,7 +30,7 @@ struct Draft {
   std::optional<MemoryKind> memory;
   std::optional<Verify> verify;
   std::optional<Format> format;
-  bool unified = false, no_prefetch = false, no_verify = false, json = false;
+  bool unified = false, no_prefetch = false, no_verify = false, json = false, no_affinity = false;
   bool help = false, version = false, list_presets = false;
 };
 
@@ -53,7 +53,8 @@ void add_backend(Options& o, Draft& d) {
 
 void add_case(Options& o, CaseSpec& spec, Draft& d) {
   o.value({"--gpus"}, "LIST",
-          "devices that copy, in this order: all, 0,2-3, UUIDs, PCI addresses (default: all)",
+          "devices that copy, in this order: all, 0,2-3, UUIDs, PCI addresses (default: all; that "
+          "of --to where --from and --to both name one)",
           [&](const std::string& text) { spec.gpus = parse_gpus(text, "--gpus"); });
 
   o.group("Arrays");
@@ -64,9 +65,15 @@ void add_case(Options& o, CaseSpec& spec, Draft& d) {
   o.word<MemoryKind>("--memory", d.memory, "kind of memory (default: device)");
   o.flag({"--unified"}, d.unified, "the same as --memory managed");
   o.value({"--home"}, "PLACE",
-          "where the arrays live: local (each slice with the device that copies it) or one GPU "
-          "(default: local)",
+          "where the arrays live: local (each slice with the device that copies it), one GPU, host "
+          "(the NUMA node nearest that device) or host:N (default: local)",
           [&](const std::string& text) { spec.home = parse_place(text, "--home"); });
+  o.value({"--from"}, "PLACE", "where the source lives (default: that of --home)",
+          [&](const std::string& text) { spec.from = parse_place(text, "--from"); });
+  o.value({"--to"}, "PLACE", "where the destination lives (default: that of --home)",
+          [&](const std::string& text) { spec.to = parse_place(text, "--to"); });
+  o.flag({"--bidirectional"}, spec.bidirectional,
+         "copy a second pair of arrays the other way at the same time");
   o.count("--split", spec.split, 1, 65536,
           "slices, dealt to the devices in turn, each with a thread and a stream (default: one "
           "per device)");
@@ -111,6 +118,7 @@ void add_sampling(Options& o, Draft& d) {
   o.number("--timeout", sampling.timeout, true, "seconds that one step may take; 0: for ever");
   o.word<Verify>("--verify", d.verify, "when the copied bytes are checked (default: ends)");
   o.flag({"--no-verify"}, d.no_verify, "the same as --verify none");
+  o.flag({"--no-affinity"}, d.no_affinity, "pin neither threads nor host memory");
   o.flag({"--oversubscribe"}, sampling.oversubscribe, "managed arrays may exceed what is free");
   o.flag({"--counters"}, sampling.counters,
          "count the migrations of managed memory in an extra pass, with CUPTI");
@@ -312,8 +320,10 @@ void check_timeline(const Request& request) {
 
 /// A flag is a value of the option that it stands for, also where no list is given.
 std::vector<Axis> sweep_axes(Draft& d) {
-  const std::pair<bool, std::string_view> flags[] = {
-      {d.unified, "--memory"}, {d.no_prefetch, "--prefetch"}, {d.spec.cold, "--cold"}};
+  const std::pair<bool, std::string_view> flags[] = {{d.unified, "--memory"},
+                                                     {d.no_prefetch, "--prefetch"},
+                                                     {d.spec.cold, "--cold"},
+                                                     {d.spec.bidirectional, "--bidirectional"}};
   for (const auto& [given, option] : flags)
     if (given) d.axes.take(option);
   return d.axes.axes(d.request.preset.has_value());
@@ -328,6 +338,7 @@ Request settle(Draft& d, Command command) {
   r.sampling.verify = d.verify.value_or(r.sampling.verify);
   r.format = d.format.value_or(r.format);
 
+  if (d.no_affinity) r.affinity = Affinity::none;
   if (command == Command::copy) check_managed(d.spec, r.sampling);
   check_dry_run(r);
   check_timeline(r);

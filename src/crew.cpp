@@ -23,6 +23,18 @@ void pause(Wait how) {
 #endif
 }
 
+// Until `value` is not `seen`. Between two samples of a spinning crew a thread stays awake for the
+// little that the coordinator has to do: one that slept starts its sample with cold caches, which
+// costs a microsecond.
+void await_change(const std::atomic<unsigned>& value, unsigned seen, Wait how) {
+  constexpr int patience = 2000;  // pauses: about a tenth of a millisecond
+  for (int i = 0; how == Wait::spin && i < patience; ++i) {
+    if (value.load(std::memory_order_acquire) != seen) return;
+    pause(how);
+  }
+  value.wait(seen);
+}
+
 const char* range_name(StepKind kind) {
   return kind == StepKind::own        ? "wait for owner"
          : kind == StepKind::prefetch ? "prefetch"
@@ -122,19 +134,20 @@ void Crew::setup() {
     Worker& worker = *slots_[i].worker;
     if (schedule_.lanes[i].setup.empty()) continue;
     worker.begin(backend_.now());
-    for (const Step& step : schedule_.lanes[i].setup) worker.prefetch(part(step.range));
+    for (const Step& step : schedule_.lanes[i].setup) worker.prefetch(part(step.range), here(i));
     worker.sync();
   }
 }
 
 void Crew::cool() {
   for (const Lane& lane : schedule_.lanes)
-    for (const auto& [range, device] : {std::pair{lane.source, lane.source_device},
-                                        std::pair{lane.destination, lane.destination_device}}) {
+    for (const auto& [range, site] : {std::pair{lane.source, lane.source_site},
+                                      std::pair{lane.destination, lane.destination_site}}) {
+      const int device = site.on_host() ? lane.device : site.index;
       auto& porter = porters_[device];
       if (!porter) porter = backend_.open_worker(device);
       porter->begin(backend_.now());
-      porter->prefetch(part(range));
+      porter->prefetch(part(range), site);
     }
   for (const auto& [device, porter] : porters_) porter->sync();
 }
@@ -178,7 +191,8 @@ PassResult Crew::pooled(bool marks) {
   running_ = static_cast<unsigned>(slots_.size());
   epoch_.fetch_add(1);
   epoch_.notify_all();
-  for (unsigned left = running_; left != 0; left = running_) running_.wait(left);
+  for (unsigned left = running_; left != 0; left = running_)
+    await_change(running_, left, what_.wait);
   PassResult result{release_, 0};
   for (const LaneRecord& record : records_)
     result.wall = std::max(result.wall, record.end - result.release);
@@ -206,7 +220,7 @@ PassResult Crew::spawned(bool marks) {
 
 void Crew::work(std::size_t lane) {
   for (unsigned seen = 0;;) {
-    epoch_.wait(seen);
+    await_change(epoch_, seen, what_.wait);
     seen = epoch_;
     if (quit_) return;
     // Two phases: waking up costs what it costs, then everybody who is awake is let go by one
@@ -276,7 +290,7 @@ void Crew::submit(std::size_t lane, Nanos release, bool marks) {
           if (marks && !prefetched && !copied) worker.mark();
           prefetched = true;
           const Phase phase(worker, record, record.prefetch, step.kind, marks);
-          worker.prefetch(part(step.range));
+          worker.prefetch(part(step.range), here(lane));
           break;
         }
         case StepKind::copy: {
@@ -336,6 +350,10 @@ void Crew::fail(std::size_t lane) {
   slot.doing.store(nullptr, std::memory_order_relaxed);
 }
 
+Site Crew::here(std::size_t lane) const {
+  return on_device(schedule_.lanes[lane].device);
+}
+
 Part Crew::part(const Range& range) const {
   return {buffers_[static_cast<std::size_t>(range.buffer)].get(), range.offset, range.bytes};
 }
@@ -343,7 +361,7 @@ Part Crew::part(const Range& range) const {
 std::string Crew::position() const {
   for (std::size_t i = 0; i < slots_.size(); ++i)
     if (const char* doing = slots_[i].doing.load(std::memory_order_relaxed))
-      return fmt::format("slice {} on device {} is {}", schedule_.lanes[i].slice,
+      return fmt::format("{} on device {} is {}", slice_name(schedule_.lanes[i]),
                          schedule_.lanes[i].device, doing);
   return "";
 }

@@ -96,6 +96,7 @@ class Crew {
   void finish(std::size_t lane, bool marks);
   void own(std::size_t lane, const Step& step);
   void fail(std::size_t lane);
+  Site here(std::size_t lane) const;
   Part part(const Range& range) const;
   PassResult pooled(bool marks);
   PassResult spawned(bool marks);

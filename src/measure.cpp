@@ -154,10 +154,13 @@ class Measurement {
   void open(const Case& what) {
     std::set<int> devices(what.gpus.begin(), what.gpus.end());
     for (const Place& place : {what.from, what.to})
-      if (place.kind == Place::Kind::device) devices.insert(place.device);
+      if (place.kind == Place::Kind::device) devices.insert(place.index);
     const std::vector<int> ordinals(devices.begin(), devices.end());
     try {
-      guarded(dog_, "starting the devices", [&] { backend_.open(ordinals, what.wait); });
+      guarded(dog_, "starting the devices", [&] {
+        backend_.open(ordinals, what.wait, what.affinity);
+        if (sampling_.counters) backend_.prepare_counting();
+      });
     } catch (const Error& error) {
       CaseResult result;
       result.what = what;

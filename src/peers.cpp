@@ -32,10 +32,11 @@ void Peers::disable(int device, int peer) {
 }
 
 std::optional<Error> Peers::probe(int device, int peer) {
-  const auto here = backend_.allocate({MemoryKind::device, device, probe_bytes});
-  const auto there = backend_.allocate({MemoryKind::device, peer, probe_bytes});
+  const Site near = on_device(device), far = on_device(peer);
+  const auto here = backend_.allocate({MemoryKind::device, near, probe_bytes});
+  const auto there = backend_.allocate({MemoryKind::device, far, probe_bytes});
   const auto worker = backend_.open_worker(device);
-  const auto crosses = [&](int from, Part source, int to, Part destination, const char* how) {
+  const auto crosses = [&](Site from, Part source, Site to, Part destination, const char* how) {
     backend_.fill(from, source, written, 0);
     backend_.fill(to, destination, poison, 0);
     worker->begin(backend_.now());
@@ -51,8 +52,8 @@ std::optional<Error> Peers::probe(int device, int peer) {
               device));
   };
   const Part local{here.get(), 0, probe_bytes}, remote{there.get(), 0, probe_bytes};
-  if (auto failure = crosses(peer, remote, device, local, "reads")) return failure;
-  return crosses(device, local, peer, remote, "writes");
+  if (auto failure = crosses(far, remote, near, local, "reads")) return failure;
+  return crosses(near, local, far, remote, "writes");
 }
 
 }  // namespace mgpu

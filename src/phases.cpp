@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "phases.hpp"
 
+#include "model/paths.hpp"
 #include "model/stats.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -23,17 +25,6 @@ double covered(std::vector<std::pair<double, double>> intervals) {
   return length;
 }
 
-// Whether a device's rate is that of its own memory: advice may leave managed pages with another
-// one, and the copy engine works where they are.
-bool near_memory(const Case& what, int device) {
-  const auto near = [&](const Place& place) {
-    return place.kind == Place::Kind::local || place.device == device;
-  };
-  if (near(what.from) && near(what.to)) return true;
-  return what.memory == MemoryKind::managed && what.engine == Engine::kernel &&
-         (what.advise == Advice::none || what.advise == Advice::read_mostly);
-}
-
 }  // namespace
 
 Phases::Phases(const Schedule& schedule) : schedule_(schedule) {}
@@ -43,7 +34,8 @@ void Phases::add(std::span<const LaneRecord> records, const PassResult& pass, in
   const auto each = [&](Nanos ns) { return static_cast<float>(ns) / static_cast<float>(batch); };
   for (const LaneRecord& record : records)
     samples_.push_back({static_cast<float>(record.start - pass.release), each(record.wait),
-                        each(record.prefetch), each(record.launch), each(record.sync)});
+                        each(record.prefetch), each(record.launch), each(record.sync),
+                        each(record.end - pass.release)});
 }
 
 void Phases::add_marked(std::span<const LaneRecord> records, const PassResult& pass, int batch) {
@@ -58,10 +50,15 @@ void Phases::summarize(CaseResult& result, const Case& what, const Machine& mach
     return Rate{bytes / result.summary.median * 1e9, bytes / result.summary.min * 1e9,
                 bytes / result.summary.max * 1e9};
   };
+  result.basis = basis_of(what, machine);
+  const double counted = result.basis == Basis::moved ? 2 : 1;  // a byte of payload
   std::map<int, DeviceResult> devices;
+  std::vector<int> order = what.gpus;  // then those that copy the other way alone
   for (const int gpu : what.gpus) devices[gpu].index = gpu;
   for (const Lane& lane : schedule_.lanes) {
+    if (!devices.contains(lane.device)) order.push_back(lane.device);
     DeviceResult& device = devices[lane.device];
+    device.index = lane.device;
     device.bytes += lane.destination.bytes;
     ++device.slices;
     result.bytes_copied += lane.destination.bytes;
@@ -121,10 +118,16 @@ void Phases::summarize(CaseResult& result, const Case& what, const Machine& mach
       }
       device.device_ns = median(std::move(times));
       device.event_samples = static_cast<std::int64_t>(marked);
-      if (*device.device_ns > 0)
-        device.rate = 2e9 * static_cast<double>(device.bytes) / *device.device_ns;
-      const auto peak = machine.devices[static_cast<std::size_t>(ordinal)].memory_peak;
-      if (device.rate && peak && near_memory(what, ordinal)) device.of_peak = *device.rate / *peak;
+      std::vector<Lane> lanes_of_it;
+      std::ranges::copy_if(schedule_.lanes, std::back_inserter(lanes_of_it),
+                           [gpu = ordinal](const Lane& lane) { return lane.device == gpu; });
+      if (*device.device_ns > 0) {
+        device.rate = counted * 1e9 * static_cast<double>(device.bytes) / *device.device_ns;
+        if (const auto limit = limit_of(what, lanes_of_it, machine)) {
+          device.of_peak = limit->ns / *device.device_ns;
+          device.bottleneck = limit->by;
+        }
+      }
     }
   }
   if (marked > 0) {
@@ -133,15 +136,50 @@ void Phases::summarize(CaseResult& result, const Case& what, const Machine& mach
     result.overlap = median(std::move(overlaps));
     result.event_median_ns = median(marked_walls_);
   }
-  double peaks = 0;
-  bool known = true;
-  for (const int gpu : what.gpus) {
-    const auto peak = machine.devices[static_cast<std::size_t>(gpu)].memory_peak;
-    known = known && peak && near_memory(what, gpu);
-    peaks += peak.value_or(0);
-    result.per_device.push_back(devices[gpu]);
+  for (const int gpu : order) {
+    const Device& device = machine.devices[static_cast<std::size_t>(gpu)];
+    if (what.affinity == Affinity::near && what.threads != Threads::single)
+      devices[gpu].cpus = device.cpus;
+    result.per_device.push_back(std::move(devices[gpu]));
   }
-  if (known && peaks > 0) result.of_peak = result.rates.moved.median / peaks;
+  if (const auto limit = limit_of(what, schedule_.lanes, machine)) {
+    result.of_peak = limit->ns / result.summary.median;
+    result.bottleneck = limit->by;
+  }
+  if (what.bidirectional)
+    for (const Direction way : {Direction::forward, Direction::reverse})
+      result.per_direction.push_back(direction(way, samples, marked));
+}
+
+DirectionResult Phases::direction(Direction which, std::size_t samples, std::size_t marked) const {
+  const std::size_t lanes = schedule_.lanes.size();
+  DirectionResult way;
+  way.direction = which;
+  const bool reverse = which == Direction::reverse;
+  std::vector<std::size_t> own;
+  for (std::size_t l = 0; l < lanes; ++l) {
+    if (schedule_.lanes[l].reverse != reverse) continue;
+    own.push_back(l);
+    way.bytes += schedule_.lanes[l].destination.bytes;
+  }
+  std::vector<double> times, device_times;
+  for (std::size_t s = 0; s < samples; ++s) {
+    double last = 0;
+    for (const std::size_t l : own) last = std::max<double>(last, samples_[s * lanes + l].end);
+    times.push_back(last);
+  }
+  for (std::size_t s = 0; s < marked; ++s) {
+    double start = std::numeric_limits<double>::max(), end = std::numeric_limits<double>::lowest();
+    for (const std::size_t l : own) {
+      start = std::min(start, marked_[s * lanes + l].start);
+      end = std::max(end, marked_[s * lanes + l].end);
+    }
+    device_times.push_back(end - start);
+  }
+  if (!times.empty()) way.time_ns = median(std::move(times));
+  if (!device_times.empty()) way.device_ns = median(std::move(device_times));
+  if (way.time_ns > 0) way.rate = static_cast<double>(way.bytes) / way.time_ns * 1e9;
+  return way;
 }
 
 }  // namespace mgpu

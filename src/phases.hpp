@@ -20,18 +20,20 @@ class Phases {
   /// A sample of the second set, with device times.
   void add_marked(std::span<const LaneRecord> records, const PassResult& pass, int batch);
 
-  /// Fills rates, per_device, overlap, event_median_ns and of_peak of a result whose summary is
-  /// set.
+  /// Fills rates, basis, per_device, per_direction, overlap, event_median_ns and of_peak of a
+  /// result whose summary is set.
   void summarize(CaseResult& result, const Case& what, const Machine& machine) const;
 
  private:
   struct LanePhases {  // ns; single precision is exact to a part in ten million and halves what is
                        // stored
-    float start, wait, prefetch, launch, sync;
+    float start, wait, prefetch, launch, sync, end;
   };
   struct Busy {
     double start, end;  // relative to the release
   };
+
+  DirectionResult direction(Direction which, std::size_t samples, std::size_t marked) const;
 
   const Schedule& schedule_;
   std::vector<LanePhases> samples_;  // sample by sample, lane by lane

@@ -35,6 +35,19 @@ bool draws_trace(const Request& request) {
   return !request.timeline.empty() && request.timeline != "-";
 }
 
+// The same report with this case alone. The others are not copied, they may be many.
+Report report_of(const Report& report, const CaseResult& result) {
+  const auto& [kind, tool, features, command, started, ended, complete, code, error, warnings,
+               machine, cases, plan] = report;
+  return {kind, tool,  features, command, started,  ended, complete,
+          code, error, warnings, machine, {result}, plan};
+}
+
+// Whether a regular file is written anew after every case.
+bool is_rewritten(const Output& output) {
+  return output.format() != Format::jsonl && !is_picture(output.format()) && output.incremental();
+}
+
 }  // namespace
 
 bool wants_color(const Request& request, const Console& console) {
@@ -89,7 +102,6 @@ void Run::add(std::size_t position, CaseResult result) {
   const auto place = std::ranges::upper_bound(order_, position);
   report_.cases.insert(report_.cases.begin() + (place - order_.begin()), std::move(result));
   order_.insert(place, position);
-  fill_efficiencies(report_.cases);
   report_.ended = utc_now();
 }
 
@@ -120,8 +132,7 @@ void Run::note(const std::string& text) {
 }
 
 void Run::append(const CaseResult& result, bool complete) {
-  Report one = report_;
-  one.cases = {result};
+  Report one = report_of(report_, result);
   one.complete = complete;
   if (!complete) one.exit_code = report_.exit_code ? report_.exit_code : 128 + received_();
   if (result.outcome == OutcomeKind::failed) {
@@ -144,8 +155,10 @@ void Run::finished(const CaseResult& result, bool complete) {
   const bool not_run =
       result.outcome == OutcomeKind::skipped && result.error_kind == ErrorKind::runtime;
   if (request_.command == Command::copy || (complete && !not_run)) append(result, complete);
+  if (std::ranges::none_of(outputs_, is_rewritten)) return;
+  fill_efficiencies(report_.cases);
   for (Output& output : outputs_)
-    if (output.format() != Format::jsonl && !is_picture(output.format()) && output.incremental())
+    if (is_rewritten(output))
       attempt([&] { output.write(rendered(output.format(), report_, options(false))); });
 }
 
@@ -166,6 +179,7 @@ void Run::stuck(const std::vector<CaseResult>& cases, const Error& why, int sign
 
 int Run::publish() {
   report_.ended = utc_now();
+  fill_efficiencies(report_.cases);
   clear_progress();
   // Without a result the error says it all; a JSON document holds it, but in no place of an earlier
   // result.

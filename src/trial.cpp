@@ -171,7 +171,7 @@ std::string Trial::position() const {
   const int touching = touching_;
   if (!driven.empty() || touching < 0) return driven;
   const Lane& lane = schedule_.lanes[static_cast<std::size_t>(touching)];
-  return fmt::format("slice {} of device {}", lane.slice, lane.device);
+  return fmt::format("{} of device {}", slice_name(lane), lane.device);
 }
 
 void Trial::each_lane(const char* step, const std::function<void(const Lane&)>& work) {
@@ -221,17 +221,13 @@ void Trial::connect(const std::function<void(const std::string&)>& note) {
 }
 
 void Trial::allocate() {
-  // CPU devices of one node share its memory, kept buffers included.
-  const auto free = [&](int device) {
-    Bytes bytes = backend_.free_memory(device);
-    for (const Device& other : machine_.devices) {
-      const bool same_place =
-          machine_.backend == BackendKind::host && device >= 0
-              ? other.numa == machine_.devices[static_cast<std::size_t>(device)].numa
-              : other.ordinal == device;
-      if (same_place) bytes += pool_.kept(other.ordinal, schedule_.buffers);
-    }
-    return bytes;
+  // Kept buffers are room too.
+  const auto free = [&](const Site& pool) {
+    const auto drawn_on = [&](const Site& site) {
+      const Site its = pool_of(site, machine_);
+      return its == pool || (pool == whole_host && its.on_host());
+    };
+    return backend_.free_memory(pool) + pool_.kept(drawn_on, schedule_.buffers);
   };
   guarded(dog_, "asking for free memory", [&] {
     try {
@@ -248,29 +244,29 @@ void Trial::allocate() {
 // Whoever touches managed memory first has it: each side's place, not the device that copies.
 void Trial::place() {
   each_lane("first touch", [&](const Lane& lane) {
-    backend_.fill(lane.source_device, part(lane.source), {key_, false}, lane.base);
-    backend_.fill(lane.destination_device, part(lane.destination), {key_, true}, lane.base);
+    backend_.fill(lane.source_site, part(lane.source), {key_, false}, lane.base);
+    backend_.fill(lane.destination_site, part(lane.destination), {key_, true}, lane.base);
   });
 }
 
 // A check or a fill runs where the bytes must have arrived; managed pages are touched by the device
 // that copies, so that they stay with it.
-int Trial::toucher(const Range& range, int executing, int home) const {
+Site Trial::toucher(const Range& range, int executing, Site home) const {
   const bool managed =
       schedule_.buffers[static_cast<std::size_t>(range.buffer)].kind == MemoryKind::managed;
-  return managed ? executing : home;
+  return managed ? on_device(executing) : home;
 }
 
 void Trial::fill_sources() {
   each_lane("filling", [&](const Lane& lane) {
-    backend_.fill(toucher(lane.source, lane.device, lane.source_device), part(lane.source),
+    backend_.fill(toucher(lane.source, lane.device, lane.source_site), part(lane.source),
                   {key_, false}, lane.base);
   });
 }
 
 void Trial::fill_destinations() {
   each_lane("filling", [&](const Lane& lane) {
-    backend_.fill(toucher(lane.destination, lane.device, lane.destination_device),
+    backend_.fill(toucher(lane.destination, lane.device, lane.destination_site),
                   part(lane.destination), {key_, true}, lane.base);
   });
 }
@@ -281,7 +277,7 @@ void Trial::check() {
   std::vector<Check> found(lanes.size());
   each_lane("checking", [&](const Lane& lane) {
     found[static_cast<std::size_t>(&lane - lanes.data())] =
-        backend_.check(toucher(lane.destination, lane.device, lane.destination_device),
+        backend_.check(toucher(lane.destination, lane.device, lane.destination_site),
                        part(lane.destination), {key_, false}, lane.base);
   });
   // Devices check at the same time; of several that find wrong data the first slice's is told.
@@ -292,8 +288,9 @@ void Trial::check() {
 void Trial::refuse(const Lane& lane, const Check& found) {
   const Pattern expected{key_, false};
   const Bytes offset = lane.base + found.first;
+  const Bytes in_array = lane.reverse ? offset - what_.size : offset;
   const Mismatch wrong{classify(found, expected, offset, previous_key_),
-                       offset,
+                       in_array,
                        pattern_byte(expected, offset),
                        found.got[0],
                        found.bad,
@@ -303,10 +300,10 @@ void Trial::refuse(const Lane& lane, const Check& found) {
   result_.verification.mismatch = wrong;
   throw Error(
       ErrorKind::verification,
-      fmt::format("wrong data: {} bytes of slice {}, written by device {}, first at offset {}: "
+      fmt::format("wrong data: {} bytes of {}, written by device {}, first at offset {}: "
                   "expected 0x{:02x}, got 0x{:02x} ({}){}",
-                  wrong.count, wrong.slice, wrong.device, wrong.offset, wrong.expected, wrong.got,
-                  name(wrong.kind),
+                  wrong.count, slice_name(lane), wrong.device, wrong.offset, wrong.expected,
+                  wrong.got, name(wrong.kind),
                   schedule_.peers.empty() ? "" : "; check IOMMU and ACS settings of the peer link"),
       lane.device);
 }

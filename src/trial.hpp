@@ -67,7 +67,7 @@ class Trial {
   void count_migrations(Crew& crew, const std::function<void(const std::string&)>& note);
   void measure_harness(const std::stop_token& stop);
   void observe_devices(std::optional<Telemetry> DeviceResult::*moment);
-  int toucher(const Range& range, int executing, int home) const;
+  Site toucher(const Range& range, int executing, Site home) const;
   Part part(const Range& range) const;
 
   const Case what_;

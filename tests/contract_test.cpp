@@ -14,24 +14,31 @@
 #include <vector>
 
 namespace mgpu {
-namespace {
 
-constexpr Bytes mebi = Bytes{1} << 20;
-constexpr Pattern data{1, false}, other_data{2, false}, poison{1, true};
-
-/// The devices that a clause uses, opened: the first two, or the only one.
 std::vector<int> open_devices(Backend& backend) {
   const std::size_t count = std::min<std::size_t>(2, backend.machine().devices.size());
   REQUIRE(count > 0);
   std::vector<int> devices;
   for (std::size_t i = 0; i < count; ++i) devices.push_back(static_cast<int>(i));
-  backend.open(devices, Wait::block);
+  backend.open(devices, Wait::block, Affinity::near);
   return devices;
 }
 
-std::unique_ptr<Buffer> make_buffer(Backend& backend, int device, Bytes bytes,
-                                    MemoryKind kind = MemoryKind::device) {
-  return backend.allocate({kind, device, bytes});
+Site on(int device) {
+  return {Site::Kind::device, device};
+}
+
+Site near(int device) {
+  return {Site::Kind::near, device};
+}
+
+Site home_of(MemoryKind kind, int device) {
+  const bool of_the_host = kind == MemoryKind::pinned || kind == MemoryKind::pageable;
+  return of_the_host ? near(device) : on(device);
+}
+
+std::unique_ptr<Buffer> make_buffer(Backend& backend, int device, Bytes bytes, MemoryKind kind) {
+  return backend.allocate({kind, home_of(kind, device), bytes});
 }
 
 std::unique_ptr<Worker> begun_worker(Backend& backend, int device) {
@@ -40,20 +47,31 @@ std::unique_ptr<Worker> begun_worker(Backend& backend, int device) {
   return worker;
 }
 
-Bytes bad_bytes(Backend& backend, int device, Part part, Pattern pattern, Bytes base) {
-  return backend.check(device, part, pattern, base).bad;
+Bytes bad_bytes(Backend& backend, Site by, Part part, Pattern pattern, Bytes base) {
+  return backend.check(by, part, pattern, base).bad;
 }
 
-/// A poisoned buffer holds what a copy wrote, and poison beside it.
-void require_written_alone(Backend& backend, int device, Part written, Bytes size,
-                           Bytes source_base) {
-  const Bytes end = written.offset + written.bytes;
-  REQUIRE(bad_bytes(backend, device, written, data, source_base) == 0);
-  if (written.offset > 0)
-    REQUIRE(bad_bytes(backend, device, {written.buffer, 0, written.offset}, poison, 0) == 0);
-  if (end < size)
-    REQUIRE(bad_bytes(backend, device, {written.buffer, end, size - end}, poison, end) == 0);
+Bytes bad_bytes(Backend& backend, int device, Part part, Pattern pattern, Bytes base) {
+  return bad_bytes(backend, on(device), part, pattern, base);
 }
+
+void require_written_alone(Backend& backend, Site by, Part written, Bytes size, Bytes source_base) {
+  const Bytes end = written.offset + written.bytes;
+  REQUIRE(bad_bytes(backend, by, written, data, source_base) == 0);
+  if (written.offset > 0)
+    REQUIRE(bad_bytes(backend, by, {written.buffer, 0, written.offset}, poison, 0) == 0);
+  if (end < size)
+    REQUIRE(bad_bytes(backend, by, {written.buffer, end, size - end}, poison, end) == 0);
+}
+
+bool concurrent_managed(Backend& backend, const std::vector<int>& devices) {
+  const Machine machine = backend.machine();
+  return std::ranges::all_of(devices, [&](int device) {
+    return machine.devices[static_cast<std::size_t>(device)].concurrent_managed;
+  });
+}
+
+namespace {
 
 void describes_its_devices(Backend& backend) {
   const Machine machine = backend.machine();
@@ -70,27 +88,15 @@ void describes_its_devices(Backend& backend) {
 
 void opens_twice(Backend& backend) {
   const auto devices = open_devices(backend);
-  backend.open(devices, Wait::block);
-  const auto buffer = make_buffer(backend, devices.back(), 1);
-  backend.fill(devices.back(), {buffer.get(), 0, 1}, data, 0);
-  CHECK(bad_bytes(backend, devices.back(), {buffer.get(), 0, 1}, data, 0) == 0);
-}
-
-void has_free_memory(Backend& backend) {
-  const auto devices = open_devices(backend);
-  CHECK(backend.free_memory(-1) > 0);
-  for (const int device : devices) CHECK(backend.free_memory(device) > 0);
-}
-
-void refuses_more_memory_than_there_is(Backend& backend) {
-  const int device = open_devices(backend).front();
-  for (const auto& word : vocabulary<MemoryKind>) {
-    CAPTURE(word.name);
-    try {
-      make_buffer(backend, device, Bytes{1} << 50, word.value);
-      FAIL("a pebibyte was allocated");
-    } catch (const Error& error) {
-      CHECK(error.kind == ErrorKind::memory);
+  for (const auto& [wait, affinity] :
+       {std::pair{Wait::block, Affinity::near}, std::pair{Wait::spin, Affinity::none}}) {
+    CAPTURE(name(wait), name(affinity));
+    backend.open(devices, wait, affinity);
+    for (const MemoryKind kind : {MemoryKind::device, MemoryKind::pageable}) {
+      const auto buffer = make_buffer(backend, devices.back(), 1, kind);
+      const Site by = home_of(kind, devices.back());
+      backend.fill(by, {buffer.get(), 0, 1}, data, 0);
+      CHECK(bad_bytes(backend, by, {buffer.get(), 0, 1}, data, 0) == 0);
     }
   }
 }
@@ -103,8 +109,8 @@ void fill_and_check_agree(Backend& backend) {
   CAPTURE(size, offset, base);
   const auto buffer = make_buffer(backend, device, offset + size + 9);
   const Part all{buffer.get(), 0, offset + size + 9}, part{buffer.get(), offset, size};
-  backend.fill(device, all, poison, 0);
-  backend.fill(device, part, data, base);
+  backend.fill(on(device), all, poison, 0);
+  backend.fill(on(device), part, data, base);
   CHECK(bad_bytes(backend, device, part, data, base) == 0);
   CHECK(bad_bytes(backend, device, part, Pattern{1, true}, base) == size);
   // Patterns differ in every word, but not in every byte.
@@ -121,9 +127,9 @@ void finds_one_wrong_byte(Backend& backend) {
   CAPTURE(wrong);
   const auto buffer = make_buffer(backend, device, start + size);
   const Part part{buffer.get(), start, size};
-  backend.fill(device, part, data, base);
-  backend.fill(device, {buffer.get(), start + wrong, 1}, poison, base + wrong);
-  const Check found = backend.check(device, part, data, base);
+  backend.fill(on(device), part, data, base);
+  backend.fill(on(device), {buffer.get(), start + wrong, 1}, poison, base + wrong);
+  const Check found = backend.check(on(device), part, data, base);
   CHECK(found.bad == 1);
   CHECK(found.first == wrong);
   std::array<unsigned char, 8> expected{};
@@ -136,10 +142,10 @@ void counts_all_wrong_bytes(Backend& backend) {
   const int device = open_devices(backend).front();
   constexpr Bytes size = 3 * mebi + 1;
   const auto buffer = make_buffer(backend, device, size);
-  backend.fill(device, {buffer.get(), 0, size}, data, 0);
-  backend.fill(device, {buffer.get(), mebi - 3, mebi + 5}, poison, mebi - 3);
-  backend.fill(device, {buffer.get(), size - 1, 1}, poison, size - 1);
-  const Check found = backend.check(device, {buffer.get(), 0, size}, data, 0);
+  backend.fill(on(device), {buffer.get(), 0, size}, data, 0);
+  backend.fill(on(device), {buffer.get(), mebi - 3, mebi + 5}, poison, mebi - 3);
+  backend.fill(on(device), {buffer.get(), size - 1, 1}, poison, size - 1);
+  const Check found = backend.check(on(device), {buffer.get(), 0, size}, data, 0);
   CHECK(found.bad == mebi + 6);
   CHECK(found.first == mebi - 3);
 }
@@ -162,33 +168,14 @@ void copies_exactly(Backend& backend) {
     const Bytes room = size + 64;
     const auto source = make_buffer(backend, device, room),
                destination = make_buffer(backend, device, room);
-    backend.fill(device, {source.get(), 0, room}, data, 0);
-    backend.fill(device, {destination.get(), 0, room}, poison, 0);
+    backend.fill(on(device), {source.get(), 0, room}, data, 0);
+    backend.fill(on(device), {destination.get(), 0, room}, poison, 0);
     const Part written{destination.get(), to, size};
     worker->copy(written, {source.get(), from, size}, way.engine, way.access);
     worker->sync();
-    require_written_alone(backend, device, written, room, from);
+    require_written_alone(backend, on(device), written, room, from);
     REQUIRE(bad_bytes(backend, device, {source.get(), 0, room}, data, 0) == 0);
   }
-}
-
-void copies_every_kind_of_memory(Backend& backend) {
-  const int device = open_devices(backend).front();
-  if (!backend.machine().devices.front().managed) return;  // the device has no managed memory
-  constexpr Bytes size = 4 * mebi + 7;
-  for (const auto& from : vocabulary<MemoryKind>)
-    for (const auto& to : vocabulary<MemoryKind>)
-      for (const auto& engine : vocabulary<Engine>) {
-        CAPTURE(from.name, to.name, engine.name);
-        const auto source = make_buffer(backend, device, size, from.value),
-                   destination = make_buffer(backend, device, size, to.value);
-        backend.fill(device, {source.get(), 0, size}, data, 0);
-        backend.fill(device, {destination.get(), 0, size}, poison, 0);
-        const auto worker = begun_worker(backend, device);
-        worker->copy({destination.get(), 0, size}, {source.get(), 0, size}, engine.value, 16);
-        worker->sync();
-        CHECK(bad_bytes(backend, device, {destination.get(), 0, size}, data, 0) == 0);
-      }
 }
 
 void streams_keep_their_order(Backend& backend) {
@@ -197,7 +184,7 @@ void streams_keep_their_order(Backend& backend) {
   std::vector<std::unique_ptr<Buffer>> buffers;
   for (int i = 0; i < 4; ++i) {
     buffers.push_back(make_buffer(backend, device, size));
-    backend.fill(device, {buffers.back().get(), 0, size}, i == 0 ? data : poison, 0);
+    backend.fill(on(device), {buffers.back().get(), 0, size}, i == 0 ? data : poison, 0);
   }
   const auto worker = begun_worker(backend, device);
   for (std::size_t i = 1; i < buffers.size(); ++i)
@@ -212,14 +199,14 @@ void takes_many_commands(Backend& backend) {
   const int device = open_devices(backend).front();
   constexpr Bytes size = 2'003;
   const auto buffer = make_buffer(backend, device, size);
-  backend.fill(device, {buffer.get(), 0, size}, poison, 0);
-  backend.fill(device, {buffer.get(), 0, 1}, data, 0);
+  backend.fill(on(device), {buffer.get(), 0, size}, poison, 0);
+  backend.fill(on(device), {buffer.get(), 0, 1}, data, 0);
   const auto worker = begun_worker(backend, device);
   // The first byte walks to the end, by a chain in which each copy needs the one before.
   for (Bytes i = 1; i < size; ++i)
     worker->copy({buffer.get(), i, 1}, {buffer.get(), i - 1, 1}, Engine::kernel, 4);
   worker->sync();
-  const Check last = backend.check(device, {buffer.get(), size - 1, 1}, Pattern{3, false}, 0);
+  const Check last = backend.check(on(device), {buffer.get(), size - 1, 1}, Pattern{3, false}, 0);
   const unsigned char expected = pattern_byte(data, 0);
   CHECK((last.bad == 0 ? pattern_byte(Pattern{3, false}, 0) : last.got[0]) == expected);
 }
@@ -228,10 +215,7 @@ void workers_wait_for_each_other(Backend& backend) {
   const auto devices = open_devices(backend);
   const auto how = GENERATE(OwnerWait::host, OwnerWait::event);
   CAPTURE(name(how));
-  const auto machine = backend.machine();
-  const bool managed = std::ranges::all_of(devices, [&](int d) {
-    return machine.devices[static_cast<std::size_t>(d)].concurrent_managed;
-  });
+  const bool managed = concurrent_managed(backend, devices);
   const int first = devices.front(), second = managed ? devices.back() : first;
   constexpr Bytes size = 8 * mebi;
   const auto kind = managed ? MemoryKind::managed : MemoryKind::device;
@@ -240,8 +224,9 @@ void workers_wait_for_each_other(Backend& backend) {
              c = make_buffer(backend, first, size, kind);
   const auto writer = begun_worker(backend, first), reader = begun_worker(backend, second);
   for (int round = 0; round < 2; ++round) {
-    backend.fill(first, {a.get(), 0, size}, data, 0);
-    for (Buffer* poisoned : {b.get(), c.get()}) backend.fill(first, {poisoned, 0, size}, poison, 0);
+    backend.fill(on(first), {a.get(), 0, size}, data, 0);
+    for (Buffer* poisoned : {b.get(), c.get()})
+      backend.fill(on(first), {poisoned, 0, size}, poison, 0);
     writer->begin(backend.now());
     writer->copy({b.get(), 0, size}, {a.get(), 0, size}, Engine::kernel, 4);
     reader->begin(backend.now());
@@ -259,7 +244,7 @@ void marks_are_in_order(Backend& backend) {
   constexpr Bytes size = 4 * mebi;
   const auto source = make_buffer(backend, device, size),
              destination = make_buffer(backend, device, size);
-  backend.fill(device, {source.get(), 0, size}, data, 0);
+  backend.fill(on(device), {source.get(), 0, size}, data, 0);
   const auto worker = backend.open_worker(device);
   worker->anchor();
   for (int sample = 0; sample < 2; ++sample) {
@@ -293,29 +278,6 @@ void clocks_go_forward(Backend& backend) {
   CHECK(backend.run_queue_delay() >= delay);
 }
 
-void prefetch_leaves_data_alone(Backend& backend) {
-  const auto devices = open_devices(backend);
-  const auto machine = backend.machine();
-  for (const int device : devices)
-    if (!machine.devices[static_cast<std::size_t>(device)].concurrent_managed)
-      return;  // a device has no concurrent managed access
-  constexpr Bytes size = 6 * mebi + 5;
-  const auto source = make_buffer(backend, devices.front(), size, MemoryKind::managed),
-             destination = make_buffer(backend, devices.front(), size, MemoryKind::managed);
-  backend.fill(devices.front(), {source.get(), 0, size}, data, 0);
-  backend.fill(devices.front(), {destination.get(), 0, size}, poison, 0);
-  const auto worker = begun_worker(backend, devices.back());
-  worker->prefetch({source.get(), 4099, size - 4099});
-  worker->prefetch({destination.get(), 0, size});
-  worker->copy({destination.get(), 1, size - 1}, {source.get(), 1, size - 1}, Engine::kernel, 8);
-  worker->sync();
-  for (const int device : devices) {
-    CHECK(bad_bytes(backend, device, {source.get(), 0, size}, data, 0) == 0);
-    CHECK(bad_bytes(backend, device, {destination.get(), 0, 1}, poison, 0) == 0);
-    CHECK(bad_bytes(backend, device, {destination.get(), 1, size - 1}, data, 1) == 0);
-  }
-}
-
 void devices_work_at_once(Backend& backend) {
   if (!backend.threaded()) return;  // this backend is driven by one thread
   const auto devices = open_devices(backend);
@@ -333,7 +295,7 @@ void devices_work_at_once(Backend& backend) {
           const auto worker = begun_worker(backend, device);
           const auto source = make_buffer(backend, device, size),
                      destination = make_buffer(backend, device, size);
-          backend.fill(device, {source.get(), 0, size}, pattern, i);
+          backend.fill(on(device), {source.get(), 0, size}, pattern, i);
           for (int round = 0; round < 20; ++round)
             worker->copy({destination.get(), 0, size}, {source.get(), 0, size},
                          round % 2 ? Engine::memcpy : Engine::kernel, 8);
@@ -352,28 +314,23 @@ void devices_work_at_once(Backend& backend) {
 constexpr Clause clauses[] = {
     {"it describes its devices before any is opened", describes_its_devices},
     {"opening what is open changes nothing", opens_twice},
-    {"there is free memory on the host and on each device", has_free_memory},
-    {"more memory than there is is refused as such", refuses_more_memory_than_there_is},
     {"fill and check agree at any size and offset and touch nothing beside", fill_and_check_agree},
     {"a check finds one wrong byte", finds_one_wrong_byte},
     {"a check counts all wrong bytes", counts_all_wrong_bytes},
     {"a copy is exact to the last byte and touches nothing beside", copies_exactly},
-    {"every kind of memory is copied into every other", copies_every_kind_of_memory},
     {"a copy sees the data of the copy queued before", streams_keep_their_order},
     {"a stream takes any number of commands", takes_many_commands},
     {"a worker that waits for another sees its data", workers_wait_for_each_other},
     {"marks count from zero in every sample and lie in order", marks_are_in_order},
     {"clocks go forward", clocks_go_forward},
-    {"prefetched memory keeps its data", prefetch_leaves_data_alone},
     {"threads use devices at once", devices_work_at_once},
 };
 
 void require_contract(const std::function<std::unique_ptr<Backend>()>& make) {
-  for (const Clause& clause : contract()) {
-    DYNAMIC_SECTION(clause.name) {
-      clause.holds(*make());
-    }
-  }
+  for (const auto& part : {contract(), memory_contract()})
+    for (const Clause& clause : part) DYNAMIC_SECTION(clause.name) {
+        clause.holds(*make());
+      }
 }
 
 }  // namespace

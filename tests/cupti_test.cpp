@@ -180,7 +180,7 @@ TEST_CASE("records of either length are counted once, while the work runs and no
     work();
     fake.records = {record(8, 4096, 0, 1, user), record(8, 4096, 0, 1, user), record(4, 1, 1)};
   };
-  const auto result = count_migrations(moving, fake_calls);
+  const auto result = MigrationCounter(fake_calls).count(moving);
   CHECK(fake.log == Log{"register", "configure", "enable", "work", "flush", "disable", "flush"});
   REQUIRE(std::holds_alternative<Counters>(result));
   CHECK(std::get<Counters>(result).d2d_bytes == 8192);
@@ -188,15 +188,25 @@ TEST_CASE("records of either length are counted once, while the work runs and no
 
   fake.records = {record(8, 1, 0, 1)};
   deliver(0);  // a late one, which must not be in the next count
-  const auto again = count_migrations(work, fake_calls);
+  const auto again = MigrationCounter(fake_calls).count(work);
   CHECK(std::get<Counters>(again).d2d_bytes == 0);
+}
+
+TEST_CASE("CUPTI is told what to count before it counts, and for all counts once") {
+  fake = {};
+  MigrationCounter counter(fake_calls);
+  CHECK(fake.log == Log{"register", "configure"});
+  counter.count(work);
+  counter.count(work);
+  CHECK(std::ranges::count(fake.log, "configure") == 1);
+  CHECK(std::ranges::count(fake.log, "enable") == 2);
 }
 
 TEST_CASE("work is done once and uncounted where CUPTI refuses") {
   fake = {};
   fake.failing = GENERATE("register", "configure", "enable");
   CAPTURE(fake.failing);
-  const auto result = count_migrations(work, fake_calls);
+  const auto result = MigrationCounter(fake_calls).count(work);
   CHECK(std::ranges::count(fake.log, "work") == 1);
   CHECK(std::get<std::string>(result) == "CUPTI: insufficient privileges (35)");
 }
@@ -204,7 +214,7 @@ TEST_CASE("work is done once and uncounted where CUPTI refuses") {
 TEST_CASE("work is done once and uncounted where there is no CUPTI") {
   fake = {};
   const auto result =
-      count_migrations(work, [] { return load_cupti({"libmgpu-has-no-such-library.so.1"}); });
+      MigrationCounter([] { return load_cupti({"libmgpu-has-no-such-library.so.1"}); }).count(work);
   CHECK(fake.log == Log{"work"});
   CHECK(std::get<std::string>(result).starts_with(
       "CUPTI: libmgpu-has-no-such-library.so.1 cannot be loaded: cannot open shared object"));
@@ -213,12 +223,13 @@ TEST_CASE("work is done once and uncounted where there is no CUPTI") {
 TEST_CASE("a count that cannot be had or lacks records is not given") {
   fake = {};
   fake.failing = "flush";
-  CHECK(std::get<std::string>(count_migrations(work, fake_calls)) ==
+  CHECK(std::get<std::string>(MigrationCounter(fake_calls).count(work)) ==
         "CUPTI: insufficient privileges (35)");
   CHECK(std::ranges::count(fake.log, "disable") == 1);
   fake = {};
   fake.dropped = 12;
-  CHECK(std::get<std::string>(count_migrations(work, fake_calls)) == "CUPTI: 12 records were lost");
+  CHECK(std::get<std::string>(MigrationCounter(fake_calls).count(work)) ==
+        "CUPTI: 12 records were lost");
   CHECK(std::ranges::count(fake.log, "work") == 1);
 }
 
@@ -228,7 +239,7 @@ TEST_CASE("what the work throws goes on once the counting is switched off") {
     work();
     throw std::runtime_error("the work's own");
   };
-  CHECK_THROWS_AS(count_migrations(failing, fake_calls), std::runtime_error);
+  CHECK_THROWS_AS(MigrationCounter(fake_calls).count(failing), std::runtime_error);
   CHECK(fake.log == Log{"register", "configure", "enable", "work", "disable", "flush"});
 }
 

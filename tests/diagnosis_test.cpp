@@ -368,3 +368,40 @@ TEST_CASE("a copy that is small against its start names the harness") {
   CHECK(find(tiny.causes, CauseKind::harness)->cost_share > 0.5);
   CHECK_FALSE(find(measured(device_case()).causes, CauseKind::harness));
 }
+
+TEST_CASE("the staging of pageable memory is a cause, whose cure is pinned memory") {
+  CaseSpec staged = device_case("0", "1GB");
+  staged.from = parse_place("host", "--from");
+  staged.memory = MemoryKind::pageable;
+  staged.engine = Engine::memcpy;
+  const CaseResult result = measured(staged);
+  const Cause* cause = find(result.causes, CauseKind::pageable_staging);
+  REQUIRE(cause);
+  CHECK(cause->option == "--memory pinned");
+  // The simulated driver takes three times as long with pageable memory.
+  CHECK(cause->cost_share == Approx(2.0 / 3).margin(0.01));
+}
+
+TEST_CASE("pinned memory is not staged, nor is pageable memory that costs nothing") {
+  CaseSpec pinned = device_case("0", "1GB");
+  pinned.from = parse_place("host", "--from");
+  pinned.engine = Engine::memcpy;
+  CHECK_FALSE(find(measured(pinned).causes, CauseKind::pageable_staging));
+  pinned.memory = MemoryKind::pageable;
+  SimOptions coherent;
+  coherent.staging = 100;
+  CHECK_FALSE(find(measured(pinned, coherent).causes, CauseKind::pageable_staging));
+}
+
+TEST_CASE("two places that differ were asked for, and their link is no cause") {
+  CaseSpec peer = device_case("1", "1GB");
+  peer.from = parse_place("0", "--from");
+  peer.to = parse_place("1", "--to");
+  CHECK_FALSE(find(measured(peer).causes, CauseKind::remote_home));
+  CaseSpec home = device_case("1", "1GB");
+  home.home = parse_place("host", "--home");
+  const CaseResult result = measured(home);
+  const Cause* cause = find(result.causes, CauseKind::remote_home);
+  REQUIRE(cause);
+  CHECK(cause->option == "--memory device --home local");
+}

@@ -7,6 +7,7 @@
 #include "model/runtimes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -295,7 +296,9 @@ TEST_CASE("what removes a cause is an option of copy", "[docs]") {
     std::smatch match;
     // Where a word follows, this is what the cause's reader would type.
     if (!std::regex_match(line, match, std::regex(R"(\.Pq Fl (-[a-z-]+) Cm (\S+))"))) continue;
-    check_parses("mgpu copy --unified -" + match[1].str() + " " + match[2].str());
+    const bool managed = match[1] != "-memory";
+    check_parses(fmt::format("mgpu copy {} -{} {}", managed ? "--unified" : "--from host",
+                             match[1].str(), match[2].str()));
     ++remedies;
   }
   CHECK(remedies > 5);

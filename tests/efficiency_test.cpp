@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "model/sweep.hpp"
+#include "report/report.hpp"
+#include "run.hpp"
+#include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
+#include <string>
 #include <vector>
 
 using namespace mgpu;
@@ -18,6 +23,12 @@ CaseResult measured(std::vector<int> gpus, Bytes size, double median) {
   result.samples = 10;
   result.summary.median = result.summary.median_low = result.summary.median_high = median;
   return result;
+}
+
+/// Of the last case of a JSON document.
+std::optional<double> weak_efficiency_in(const std::string& document) {
+  std::vector<std::string> notes;
+  return read_reports(document, "run.json", notes).at(0).cases.back().weak_efficiency;
 }
 
 }  // namespace
@@ -59,6 +70,9 @@ TEST_CASE("an efficiency needs a measured case with otherwise equal options", "[
   SECTION("other split") {
     cases[0].what.split = 3;
   }
+  SECTION("one slice against several a device") {
+    cases[1].what.split = 4;
+  }
   SECTION("device that is none of the two") {
     cases[0].what.gpus = {2};
   }
@@ -82,12 +96,58 @@ TEST_CASE("the same number of slices on one device and on two is one option", "[
   CHECK(cases[1].weak_efficiency == 0.8);
 }
 
+TEST_CASE("an efficiency is against the first of the devices that was measured alone",
+          "[efficiency]") {
+  std::vector cases = {measured({0}, 1000, 80), measured({1}, 1000, 60), measured({1}, 1000, 10),
+                       measured({2, 1, 0}, 3000, 100)};
+  fill_efficiencies(cases);
+  CHECK(cases[3].weak_efficiency == 0.6);
+}
+
+TEST_CASE("of one slice and as many as the devices together, the case that came first counts",
+          "[efficiency]") {
+  std::vector cases = {measured({0}, 1000, 80), measured({0}, 1000, 60),
+                       measured({0, 1}, 2000, 100)};
+  const std::size_t as_many = GENERATE(0, 1);
+  cases[as_many].what.split = 2;
+  fill_efficiencies(cases);
+  CHECK(cases[2].weak_efficiency == 0.8);
+  // Another number of slices is another option, whichever comes first.
+  cases[0].what.split = 3;
+  fill_efficiencies(cases);
+  CHECK(cases[2].weak_efficiency == 0.6);
+}
+
 TEST_CASE("an efficiency that no longer holds is cleared", "[efficiency]") {
   std::vector cases = {measured({0, 1}, 2000, 100)};
   cases[0].weak_efficiency = cases[0].strong_efficiency = 1;
   fill_efficiencies(cases);
   CHECK_FALSE(cases[0].weak_efficiency);
   CHECK_FALSE(cases[0].strong_efficiency);
+}
+
+TEST_CASE("a run writes efficiencies to its files after every case, and to stdout at its end",
+          "[efficiency]") {
+  TemporaryDirectory directory;
+  Request request;
+  request.command = Command::sweep;
+  request.format = Format::json;
+  const bool with_file = GENERATE(true, false);
+  if (with_file) request.outputs = {{Format::json, directory.file("run.json")}};
+  std::string out;
+  Console console;
+  console.out = [&](std::string_view bytes) {
+    out += bytes;
+    return 0;
+  };
+  Run run(request, console);
+  run.open();
+  run.keep(0, measured({0}, 1000, 80));
+  run.expect({1});
+  run.finished(measured({0, 1}, 2000, 100), true);
+  if (with_file) CHECK(weak_efficiency_in(contents(directory.file("run.json"))) == 0.8);
+  CHECK(run.publish() == 0);
+  CHECK(weak_efficiency_in(out) == 0.8);
 }
 
 TEST_CASE("each size has its best cases, ties within the interval together", "[efficiency]") {
@@ -106,6 +166,15 @@ TEST_CASE("each size has its best cases, ties within the interval together", "[e
 
   cases[2].summary.median_low = 51.5;
   CHECK(best_of_sizes(cases)[0].best == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("sizes are in the order of their first measured cases", "[efficiency]") {
+  std::vector cases = {measured({0}, 3000, 1), measured({0}, 2000, 5), measured({0}, 1000, 5),
+                       measured({1}, 3000, 7), measured({1}, 2000, 4)};
+  cases[0].samples = 0;
+  std::vector<Bytes> sizes;
+  for (const BestOfSize& of : best_of_sizes(cases)) sizes.push_back(of.size);
+  CHECK(sizes == std::vector<Bytes>{2000, 1000, 3000});
 }
 
 TEST_CASE("what was not measured is never the best nor the slowest", "[efficiency]") {

@@ -38,6 +38,11 @@ bool possible(const Fault& fault) {
   return false;
 }
 
+/// Faults know devices by their ordinals; the host has none.
+std::optional<int> ordinal(const Site& site) {
+  return site.on_host() ? std::nullopt : std::optional(site.index);
+}
+
 // The one place where a pattern's word is zero: index + 1 + (key << 44) is 2^64 there. No array
 // reaches that far.
 constexpr Pattern zero_pattern = {(std::uint64_t{1} << 20) - 1, false};
@@ -56,11 +61,11 @@ class FaultyBackend::FaultyWorker final : public Worker {
     return inner_->begin(release);
   }
   Nanos now() override { return inner_->now(); }
-  void advise(Part part, Advice advice, int home) override {
+  void advise(Part part, Advice advice, Site home) override {
     if (!strike(Call::advise)) inner_->advise(part, advice, home);
   }
-  void prefetch(Part part) override {
-    if (!strike(Call::prefetch)) inner_->prefetch(part);
+  void prefetch(Part part, Site to) override {
+    if (!strike(Call::prefetch)) inner_->prefetch(part, to);
   }
   void copy(Part destination, Part source, Engine engine, int access) override {
     const std::optional<Fault> fault = strike(Call::copy);
@@ -120,22 +125,22 @@ Machine FaultyBackend::machine() {
   return machine;
 }
 
-void FaultyBackend::open(std::span<const int> devices, Wait wait) {
+void FaultyBackend::open(std::span<const int> devices, Wait wait, Affinity affinity) {
   strike(Call::open, std::nullopt);
-  inner_->open(devices, wait);
+  inner_->open(devices, wait, affinity);
 }
 
 void FaultyBackend::connect(int device, int peer) {
   if (!strike(Call::connect, device)) inner_->connect(device, peer);
 }
 
-Bytes FaultyBackend::free_memory(int device) {
-  strike(Call::free_memory, device);
-  return inner_->free_memory(device);
+Bytes FaultyBackend::free_memory(Site site) {
+  strike(Call::free_memory, ordinal(site));
+  return inner_->free_memory(site);
 }
 
 std::unique_ptr<Buffer> FaultyBackend::allocate(const BufferSpec& spec) {
-  strike(Call::allocate, spec.device);
+  strike(Call::allocate, ordinal(spec.site));
   return inner_->allocate(spec);
 }
 
@@ -144,13 +149,13 @@ std::unique_ptr<Worker> FaultyBackend::open_worker(int device) {
   return std::make_unique<FaultyWorker>(*this, device);
 }
 
-void FaultyBackend::fill(int device, Part part, Pattern pattern, Bytes base) {
-  if (!strike(Call::fill, device)) inner_->fill(device, part, pattern, base);
+void FaultyBackend::fill(Site by, Part part, Pattern pattern, Bytes base) {
+  if (!strike(Call::fill, ordinal(by))) inner_->fill(by, part, pattern, base);
 }
 
-Check FaultyBackend::check(int device, Part part, Pattern pattern, Bytes base) {
-  strike(Call::check, device);
-  return inner_->check(device, part, pattern, base);
+Check FaultyBackend::check(Site by, Part part, Pattern pattern, Bytes base) {
+  strike(Call::check, ordinal(by));
+  return inner_->check(by, part, pattern, base);
 }
 
 void FaultyBackend::release() {
@@ -193,17 +198,19 @@ std::optional<Fault> FaultyBackend::strike(Call call, std::optional<int> device)
 // A backend writes patterns alone: find what the byte is, then where some pattern has the wanted
 // one.
 void FaultyBackend::flip(int device, Part byte) {
-  const Check found = inner_->check(device, byte, Pattern{}, 0);
+  const Site by{Site::Kind::device, device};
+  const Check found = inner_->check(by, byte, Pattern{}, 0);
   const unsigned char now = found.bad > 0 ? found.got[0] : pattern_byte(Pattern{}, 0);
   Bytes base = 0;
   while (pattern_byte(Pattern{}, base) != (now ^ 1)) ++base;
-  inner_->fill(device, byte, Pattern{}, base);
+  inner_->fill(by, byte, Pattern{}, base);
 }
 
 // A zero word, then what is already zero copied behind itself.
 void FaultyBackend::zero(int device, Worker& worker, Part part) {
   Bytes done = std::min<Bytes>(8, part.bytes);
-  inner_->fill(device, {part.buffer, part.offset, done}, zero_pattern, zero_base);
+  const Site by{Site::Kind::device, device};
+  inner_->fill(by, {part.buffer, part.offset, done}, zero_pattern, zero_base);
   while (done < part.bytes) {
     const Bytes step = std::min(done, part.bytes - done);
     worker.copy({part.buffer, part.offset + done, step}, {part.buffer, part.offset, step},

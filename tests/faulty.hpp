@@ -51,17 +51,18 @@ class FaultyBackend final : public Backend {
                 std::function<void(Machine&)> edit = {});
 
   Machine machine() override;
-  void open(std::span<const int> devices, Wait wait) override;
+  void open(std::span<const int> devices, Wait wait, Affinity affinity) override;
   void connect(int device, int peer) override;
-  Bytes free_memory(int device) override;
+  Bytes free_memory(Site site) override;
   std::unique_ptr<Buffer> allocate(const BufferSpec& spec) override;
   std::unique_ptr<Worker> open_worker(int device) override;
-  void fill(int device, Part part, Pattern pattern, Bytes base) override;
-  Check check(int device, Part part, Pattern pattern, Bytes base) override;
+  void fill(Site by, Part part, Pattern pattern, Bytes base) override;
+  Check check(Site by, Part part, Pattern pattern, Bytes base) override;
   Nanos now() override { return inner_->now(); }
   bool threaded() const override { return inner_->threaded(); }
   std::optional<Nanos> run_queue_delay() override { return inner_->run_queue_delay(); }
   void disconnect(int device, int peer) override { inner_->disconnect(device, peer); }
+  void prepare_counting() override { inner_->prepare_counting(); }
   Counted counted(const std::function<void()>& work) override { return inner_->counted(work); }
   std::optional<Telemetry> telemetry(int device) override { return inner_->telemetry(device); }
   bool marks_are_free() const override { return inner_->marks_are_free(); }

@@ -22,13 +22,13 @@ constexpr Bytes size = 1003;
 struct FaultyBench {
   explicit FaultyBench(const std::vector<Fault>& faults)
       : backend(std::make_unique<SimBackend>(), faults) {
-    backend.open(std::vector{0, 1}, Wait::block);
+    backend.open(std::vector{0, 1}, Wait::block, Affinity::near);
     backend.connect(0, 1);
     for (int k = 0; k < 2; ++k) {
-      to.push_back(backend.allocate({MemoryKind::device, k, size}));
-      from.push_back(backend.allocate({MemoryKind::device, k, size}));
-      backend.fill(k, source(k), {1}, 0);
-      backend.fill(k, destination(k), {1, true}, 0);
+      to.push_back(backend.allocate({MemoryKind::device, on_device(k), size}));
+      from.push_back(backend.allocate({MemoryKind::device, on_device(k), size}));
+      backend.fill(on_device(k), source(k), {1}, 0);
+      backend.fill(on_device(k), destination(k), {1, true}, 0);
       workers.push_back(backend.open_worker(k));
     }
   }
@@ -38,7 +38,7 @@ struct FaultyBench {
     workers[k]->begin(backend.now());
     workers[k]->copy(destination(k), source(k), Engine::kernel, 16);
     workers[k]->sync();
-    return backend.check(static_cast<int>(k), destination(k), {1}, 0);
+    return backend.check(on_device(static_cast<int>(k)), destination(k), {1}, 0);
   }
   FaultyBackend backend;
   std::vector<std::unique_ptr<Buffer>> to, from;
@@ -59,25 +59,25 @@ TEST_CASE("a faulty backend without faults is the backend that it wraps") {
   std::vector<std::string> bare_log, wrapped_log;
   const auto drive = [](Backend& backend) {
     const Machine machine = backend.machine();
-    backend.open(std::vector{0, 1}, Wait::block);
+    backend.open(std::vector{0, 1}, Wait::block, Affinity::near);
     backend.connect(1, 0);
-    const auto array =
-        backend.allocate({MemoryKind::managed, 0, backend.free_memory(-1) / 1000000});
+    const auto array = backend.allocate(
+        {MemoryKind::managed, on_device(0), backend.free_memory(whole_host) / 1000000});
     const Part all = {array.get(), 0, 1000}, half = {array.get(), 0, 500},
                rest = {array.get(), 500, 500};
-    backend.fill(0, all, {2}, 0);
+    backend.fill(on_device(0), all, {2}, 0);
     const auto a = backend.open_worker(0), b = backend.open_worker(1);
     a->anchor();
     a->begin(backend.now());
-    a->advise(all, Advice::read_mostly, 0);
-    a->prefetch(all);
+    a->advise(all, Advice::read_mostly, on_device(0));
+    a->prefetch(all, on_device(0));
     a->copy(half, rest, Engine::kernel, 4);
     b->begin(backend.now());
     b->wait_for(*a, OwnerWait::host);
     const int mark = a->mark();
     a->sync();
     b->sync();
-    CHECK(backend.check(0, half, {2}, 500).bad == 0);
+    CHECK(backend.check(on_device(0), half, {2}, 500).bad == 0);
     CHECK_FALSE(backend.threaded());
     return std::vector<Nanos>{a->at(mark), a->now(), b->now(), backend.now(),
                               static_cast<Nanos>(machine.devices.size())};
@@ -140,18 +140,18 @@ TEST_CASE("every class of calls can fail") {
   std::unique_ptr<Worker> worker;
   Part part;
   attempt([&] { backend.machine(); });
-  attempt([&] { backend.open(std::vector{0, 1}, Wait::block); });
+  attempt([&] { backend.open(std::vector{0, 1}, Wait::block, Affinity::near); });
   attempt([&] { backend.connect(0, 1); });
-  attempt([&] { backend.free_memory(0); });
-  attempt([&] { array = backend.allocate({MemoryKind::managed, 0, 100}); });
+  attempt([&] { backend.free_memory(on_device(0)); });
+  attempt([&] { array = backend.allocate({MemoryKind::managed, on_device(0), 100}); });
   part = {array.get(), 0, 100};
   attempt([&] { worker = backend.open_worker(0); });
-  attempt([&] { backend.fill(0, part, {}, 0); });
-  attempt([&] { backend.check(0, part, {}, 0); });
+  attempt([&] { backend.fill(on_device(0), part, {}, 0); });
+  attempt([&] { backend.check(on_device(0), part, {}, 0); });
   attempt([&] { worker->anchor(); });
   attempt([&] { worker->begin(0); });
-  attempt([&] { worker->advise(part, Advice::preferred, 0); });
-  attempt([&] { worker->prefetch(part); });
+  attempt([&] { worker->advise(part, Advice::preferred, on_device(0)); });
+  attempt([&] { worker->prefetch(part, on_device(0)); });
   attempt([&] { worker->copy(part, part, Engine::memcpy, 16); });
   attempt([&] { worker->mark(); });
   attempt([&] { worker->wait_for(*worker, OwnerWait::event); });
@@ -186,30 +186,30 @@ TEST_CASE("a skipped poison before a skipped copy leaves the earlier pass") {
   FaultyBench bench({fault(Fault::Call::fill, Fault::Act::skip, 6),
                      fault(Fault::Call::copy, Fault::Act::skip, 2)});
   CHECK(bench.copied(0).bad == 0);
-  bench.backend.fill(0, bench.source(0), {2}, 0);
-  bench.backend.fill(0, bench.destination(0), {2, true}, 0);
+  bench.backend.fill(on_device(0), bench.source(0), {2}, 0);
+  bench.backend.fill(on_device(0), bench.destination(0), {2, true}, 0);
   bench.copied(0);
-  CHECK(bench.backend.check(0, bench.source(0), {2}, 0).bad == 0);
-  CHECK(bench.backend.check(0, bench.destination(0), {1}, 0).bad == 0);
+  CHECK(bench.backend.check(on_device(0), bench.source(0), {2}, 0).bad == 0);
+  CHECK(bench.backend.check(on_device(0), bench.destination(0), {1}, 0).bad == 0);
 }
 
 TEST_CASE("a zeroed destination holds zeros and nothing beside it does") {
   FaultyBackend backend(std::make_unique<SimBackend>(),
                         {fault(Fault::Call::copy, Fault::Act::zero)});
-  backend.open(std::vector{0}, Wait::block);
+  backend.open(std::vector{0}, Wait::block, Affinity::near);
   const Bytes bytes = GENERATE(Bytes{1}, Bytes{8}, Bytes{13}, Bytes{1000});
-  const auto to = backend.allocate({MemoryKind::device, 0, 1024});
-  const auto from = backend.allocate({MemoryKind::device, 0, 1024});
-  backend.fill(0, {to.get(), 0, 1024}, {1}, 0);
+  const auto to = backend.allocate({MemoryKind::device, on_device(0), 1024});
+  const auto from = backend.allocate({MemoryKind::device, on_device(0), 1024});
+  backend.fill(on_device(0), {to.get(), 0, 1024}, {1}, 0);
   const auto worker = backend.open_worker(0);
   worker->begin(backend.now());
   worker->copy({to.get(), 3, bytes}, {from.get(), 0, bytes}, Engine::kernel, 16);
   worker->sync();
-  CHECK(backend.check(0, {to.get(), 0, 3}, {1}, 0).bad == 0);
-  CHECK(backend.check(0, {to.get(), 3 + bytes, 1021 - bytes}, {1}, 3 + bytes).bad == 0);
+  CHECK(backend.check(on_device(0), {to.get(), 0, 3}, {1}, 0).bad == 0);
+  CHECK(backend.check(on_device(0), {to.get(), 3 + bytes, 1021 - bytes}, {1}, 3 + bytes).bad == 0);
   for (Bytes i = 0; i < bytes; ++i) {
     const Part byte = {to.get(), 3 + i, 1};
-    const Check found = backend.check(0, byte, {0, pattern_byte({}, 0) == 0}, 0);
+    const Check found = backend.check(on_device(0), byte, {0, pattern_byte({}, 0) == 0}, 0);
     REQUIRE(found.bad == 1);
     REQUIRE(found.got[0] == 0);
   }
@@ -224,14 +224,14 @@ TEST_CASE("a skipped wait, prefetch, advice or connection never reaches the back
                          fault(Fault::Call::wait_for, Fault::Act::skip),
                          fault(Fault::Call::prefetch, Fault::Act::skip),
                          fault(Fault::Call::advise, Fault::Act::skip)});
-  backend.open(std::vector{0, 1}, Wait::block);
+  backend.open(std::vector{0, 1}, Wait::block, Affinity::near);
   backend.connect(0, 1);
-  const auto array = backend.allocate({MemoryKind::managed, 0, 100});
+  const auto array = backend.allocate({MemoryKind::managed, on_device(0), 100});
   const auto worker = backend.open_worker(0);
   log.clear();
   worker->wait_for(*worker, OwnerWait::host);
-  worker->prefetch({array.get(), 0, 100});
-  worker->advise({array.get(), 0, 100}, Advice::preferred, 0);
+  worker->prefetch({array.get(), 0, 100}, on_device(0));
+  worker->advise({array.get(), 0, 100}, Advice::preferred, on_device(0));
   CHECK(log.empty());
   CHECK(backend.fired() == 4);
 }
@@ -246,7 +246,7 @@ TEST_CASE("after a device is lost every call fails in the same way, but for the 
   const Error later = thrown_by([&] { bench.copied(0); });
   CHECK(later.lost);
   CHECK(later.device == 1);
-  CHECK(thrown_by([&] { bench.backend.allocate({MemoryKind::device, 0, 1}); }).lost);
+  CHECK(thrown_by([&] { bench.backend.allocate({MemoryKind::device, on_device(0), 1}); }).lost);
   CHECK(bench.backend.now() >= bench.workers[0]->now());
   CHECK(bench.backend.fired() == 1);
 }

@@ -4,7 +4,6 @@
 #include "backend/backend.hpp"
 #include "backend/cpus.hpp"
 #include "backend/host_copy.hpp"
-#include "backend/host_device.hpp"
 #include "backend/host_facts.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -24,6 +23,7 @@ namespace {
 
 using Cpus = std::vector<int>;
 constexpr Bytes kibi = 1024, mebi = 1024 * kibi, gibi = 1024 * mebi;
+constexpr Site device0{Site::Kind::device, 0};
 
 ErrorKind kind_thrown(const std::function<void()>& call) {
   try {
@@ -228,21 +228,6 @@ TEST_CASE("this machine's nodes hold the allowed CPUs, each once", "[host]") {
   CHECK(all == allowed_cpus());
 }
 
-TEST_CASE("large memory lies on 2 MiB, and all of it is zero", "[host]") {
-  const Bytes bytes = GENERATE(Bytes{1}, 4096, 2 * mebi - 1, 2 * mebi, 2 * mebi + 1, 9 * mebi + 5);
-  CAPTURE(bytes);
-  for (int i = 0; i < 3; ++i) {
-    const Pages pages(bytes);
-    CHECK(reinterpret_cast<std::uintptr_t>(pages.data()) % (bytes >= 2 * mebi ? 2 * mebi : 256) ==
-          0);
-    CHECK(pages.size() >= bytes);
-    CHECK(std::all_of(pages.data(), pages.data() + pages.size(),
-                      [](std::byte b) { return b == std::byte{0}; }));
-  }
-  CHECK(kind_thrown([] { Pages(Bytes{1} << 50); }) == ErrorKind::memory);
-  CHECK(kind_thrown([] { Pages(~Bytes{0}); }) == ErrorKind::memory);
-}
-
 TEST_CASE("every copy loop is exact at any size and alignment", "[host]") {
   using Loop = void (*)(std::byte*, const std::byte*, Bytes);
   const auto [name, loop] = GENERATE(
@@ -285,28 +270,6 @@ TEST_CASE("a fill writes the pattern byte by byte", "[host]") {
   }
 }
 
-TEST_CASE("helpers do every block of all jobs once", "[host]") {
-  const Cpus cpus(3, allowed_cpus().front());
-  Helpers helpers(cpus);
-  const auto seat = GENERATE(std::optional<std::size_t>(), 1u);
-  constexpr Bytes bytes = mebi + 17;
-  std::vector<std::vector<unsigned char>> touched(4, std::vector<unsigned char>(bytes));
-  {
-    std::vector<std::jthread> callers;
-    callers.reserve(touched.size());
-    for (auto& mine : touched)
-      callers.emplace_back([&helpers, &mine, seat] {
-        for (int round = 0; round < 5; ++round)
-          helpers.run(bytes, seat, [&mine](Bytes offset, Bytes count) {
-            for (Bytes i = offset; i < offset + count; ++i) ++mine[i];
-          });
-      });
-  }
-  for (const auto& mine : touched)
-    CHECK(std::ranges::count(mine, 5) == static_cast<std::ptrdiff_t>(bytes));
-  helpers.run(0, seat, [](Bytes, Bytes) {});
-}
-
 TEST_CASE("the host has as many devices as are asked for", "[host]") {
   const int count = GENERATE(1, 2, 5);
   const Machine machine = make_host_backend(count)->machine();
@@ -324,7 +287,7 @@ TEST_CASE("the host has as many devices as are asked for", "[host]") {
 
 TEST_CASE("devices of one node share its memory, so each is told all of it", "[host]") {
   const auto backend = make_host_backend(2);
-  const Bytes one = backend->free_memory(0), all = backend->free_memory(-1);
+  const Bytes one = backend->free_memory(device0), all = backend->free_memory(whole_host);
   if (make_groups(Topology().nodes(), {}, {}).front().nodes.size() == 1 &&
       Topology().nodes().size() == 1)
     CHECK(one > all / 2);
@@ -334,66 +297,44 @@ TEST_CASE("devices of one node share its memory, so each is told all of it", "[h
 TEST_CASE("what the host backend cannot do is refused with a reason", "[host]") {
   const auto backend = make_host_backend(1);
   CHECK(kind_thrown([&] { backend->open_worker(0); }) == ErrorKind::runtime);
-  CHECK(kind_thrown([&] { backend->open(std::vector<int>{3}, Wait::block); }) ==
+  CHECK(kind_thrown([&] { backend->open(std::vector<int>{3}, Wait::block, Affinity::near); }) ==
         ErrorKind::unavailable);
-  CHECK(kind_thrown([&] { backend->free_memory(-2); }) == ErrorKind::unavailable);
-  backend->open(std::vector<int>{0}, Wait::spin);
-  const auto buffer = backend->allocate({MemoryKind::managed, 0, 100});
-  const auto worker = backend->open_worker(0);
-  worker->advise({buffer.get(), 0, 100}, Advice::none, 0);
   CHECK(kind_thrown([&] {
-          worker->advise({buffer.get(), 0, 100}, Advice::preferred, 0);
+          backend->free_memory({Site::Kind::device, -2});
+        }) == ErrorKind::unavailable);
+  backend->open(std::vector<int>{0}, Wait::spin, Affinity::near);
+  const auto buffer = backend->allocate({MemoryKind::managed, device0, 100});
+  const auto worker = backend->open_worker(0);
+  worker->advise({buffer.get(), 0, 100}, Advice::none, device0);
+  CHECK(kind_thrown([&] {
+          worker->advise({buffer.get(), 0, 100}, Advice::preferred, device0);
         }) == ErrorKind::unavailable);
   CHECK(kind_thrown([&] {
-          backend->fill(0, {buffer.get(), 50, 51}, {}, 0);
+          backend->fill(device0, {buffer.get(), 50, 51}, {}, 0);
         }) == ErrorKind::runtime);
   CHECK(kind_thrown([&] { make_host_backend(0)->machine(); }) == ErrorKind::usage);
 }
 
 TEST_CASE("a worker that is closed finishes what it was given", "[host]") {
   const auto backend = make_host_backend(1);
-  backend->open(std::vector<int>{0}, Wait::block);
+  backend->open(std::vector<int>{0}, Wait::block, Affinity::near);
   constexpr Bytes size = 16 * mebi;
-  const auto source = backend->allocate({MemoryKind::device, 0, size}),
-             destination = backend->allocate({MemoryKind::device, 0, size});
-  backend->fill(0, {source.get(), 0, size}, {1, false}, 0);
+  const auto source = backend->allocate({MemoryKind::device, device0, size}),
+             destination = backend->allocate({MemoryKind::device, device0, size});
+  backend->fill(device0, {source.get(), 0, size}, {1, false}, 0);
   backend->open_worker(0)->copy({destination.get(), 0, size}, {source.get(), 0, size},
                                 Engine::memcpy, 16);
-  CHECK(backend->check(0, {destination.get(), 0, size}, {1, false}, 0).bad == 0);
+  CHECK(backend->check(device0, {destination.get(), 0, size}, {1, false}, 0).bad == 0);
 }
 
 TEST_CASE("a stream keeps more marks than it had room for", "[host]") {
   const auto backend = make_host_backend(1);
-  backend->open(std::vector<int>{0}, Wait::block);
+  backend->open(std::vector<int>{0}, Wait::block, Affinity::near);
   const auto worker = backend->open_worker(0);
   worker->begin(backend->now());
   for (int i = 0; i < 1000; ++i) REQUIRE(worker->mark() == i);
   worker->sync();
   for (int i = 1; i < 1000; ++i) REQUIRE(worker->at(i) >= worker->at(i - 1));
-}
-
-TEST_CASE("a lane's thread is bound to its device, the main thread never", "[host]") {
-  const auto backend = make_host_backend(1);
-  backend->open(std::vector<int>{0}, Wait::block);
-  const auto worker = backend->open_worker(0);
-  const auto usable = [](std::string& line) {
-    std::ifstream status("/proc/thread-self/status");
-    while (std::getline(status, line) && !line.starts_with("Cpus_allowed_list:")) {
-    }
-    return parse_cpu_list(
-        std::string_view(line).substr(std::string_view("Cpus_allowed_list:").size()));
-  };
-  Cpus of_thread;
-  std::jthread([&] {
-    bind_thread(Cpus{allowed_cpus().back()});
-    worker->begin(backend->now());
-    std::string line;
-    of_thread = usable(line);
-  }).join();
-  CHECK(of_thread == backend->machine().devices.front().cpus);
-  worker->begin(backend->now());
-  std::string line;
-  CHECK(usable(line) == allowed_cpus());
 }
 
 }  // namespace mgpu

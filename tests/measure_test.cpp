@@ -522,12 +522,12 @@ TEST_CASE("the memory guard names the place, what is needed and what there is") 
   Request request;
   request.cases = {spec("0,1", "64GB/gpu")};
   const Case what = make_plan(request, machine).cases[0].what;
-  const auto all_free = [](int) { return Bytes{200'000'000'000}; };
+  const auto all_free = [](const Site&) { return Bytes{200'000'000'000}; };
   CHECK_NOTHROW(check_memory(what, machine, all_free, false));  // 128 GB on each of 180
   try {
     check_memory(
-        what, machine, [](int device) { return device == 1 ? Bytes{1} << 30 : Bytes{1} << 40; },
-        false);
+        what, machine,
+        [](const Site& site) { return site.is(1) ? Bytes{1} << 30 : Bytes{1} << 40; }, false);
     FAIL("GPU 1 has one GiB");
   } catch (const Error& error) {
     CHECK(error.kind == ErrorKind::memory);
@@ -544,7 +544,7 @@ TEST_CASE(
   request.cases = {spec("0", "80GB", MemoryKind::managed)};
   const Case what = make_plan(request, machine).cases[0].what;
   const auto free = [](Bytes host) {
-    return [host](int device) { return device < 0 ? host : Bytes{100'000'000'000}; };
+    return [host](const Site& site) { return site.on_host() ? host : Bytes{100'000'000'000}; };
   };
   CHECK_THROWS_AS(check_memory(what, machine, free(200'000'000'000), false), Error);
   CHECK_NOTHROW(check_memory(what, machine, free(200'000'000'000), true));
@@ -559,8 +559,8 @@ TEST_CASE("CPU devices of one node share its memory in the guard") {
   request.cases = {spec("0,1", "6GB/gpu")};
   const Case what = make_plan(request, machine).cases[0].what;
   CHECK_THROWS_AS(check_memory(
-                      what, machine, [](int) { return Bytes{20'000'000'000}; }, false),
+                      what, machine, [](const Site&) { return Bytes{20'000'000'000}; }, false),
                   Error);
   CHECK_NOTHROW(check_memory(
-      what, machine, [](int) { return Bytes{30'000'000'000}; }, false));
+      what, machine, [](const Site&) { return Bytes{30'000'000'000}; }, false));
 }

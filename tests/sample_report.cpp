@@ -21,8 +21,15 @@ Device sample_gpu(int ordinal, std::string pci, std::string uuid) {
 
 Machine sample_machine() {
   Machine machine;
-  machine.host = {"node1", "5.15.0-100-generic",      4, {0, 1, 2, 3}, 2, 540'000'000'000, {},
-                  {},      {{"SLURM_JOB_ID", "4711"}}};
+  machine.host = {"node1",
+                  "5.15.0-100-generic",
+                  4,
+                  {0, 1, 2, 3},
+                  {{0, {0, 1}, 270'000'000'000}, {1, {2, 3}, 270'000'000'000}},
+                  540'000'000'000,
+                  {},
+                  {},
+                  {{"SLURM_JOB_ID", "4711"}}};
   machine.driver = {"580.159.04", "13.0", "13.0", "available"};
   machine.devices = {sample_gpu(0, "00000000:17:00.0", "GPU-9a1e0c5d-31f4-4a08-b9c3-000000000001"),
                      sample_gpu(1, "00000000:2A:00.0", "GPU-77b2d1aa-90e2-4cf1-8a11-000000000002")};
@@ -157,9 +164,11 @@ Report sample_plan() {
   Report report = empty_report(ReportKind::plan);
   PlanEntry& planned = report.plan.emplace_back();
   planned.what = sample_case();
-  planned.lanes = {{0, 0, 2'000'000'000, {"copy 2 GB", "synchronise"}},
-                   {1, 1, 2'000'000'000, {"copy 2 GB", "synchronise"}}};
-  planned.memory = {{0, 4'000'000'000}, {1, 4'000'000'000}, {-1, 0}};
+  planned.lanes = {{0, 0, false, 2'000'000'000, {"copy 2 GB", "synchronise"}},
+                   {1, 1, false, 2'000'000'000, {"copy 2 GB", "synchronise"}}};
+  planned.memory = {{0, std::nullopt, 4'000'000'000},
+                    {1, std::nullopt, 4'000'000'000},
+                    {std::nullopt, std::nullopt, 0}};
   planned.estimate_ns = 5.5e9;
   PlanEntry& skipped = report.plan.emplace_back(planned);
   skipped.lanes.clear();

@@ -35,14 +35,14 @@ Case at_home(Case what, int home) {
 // Every combination of the vocabularies that shape a schedule.
 std::vector<Case> every_policy(Bytes size, int split) {
   std::vector<Case> cases;
-  for (const auto& memory : vocabulary<MemoryKind>)
+  for (const MemoryKind memory : {MemoryKind::device, MemoryKind::managed})
     for (const auto& prefetch : vocabulary<Prefetch>)
       for (const auto& wait : vocabulary<OwnerWait>)
         for (const auto& lock : vocabulary<OwnerLock>)
           for (const int home : {-1, 0, 1}) {
-            if (memory.value != MemoryKind::managed && prefetch.value != Prefetch::none) continue;
-            Case what = memory.value == MemoryKind::managed ? unified(size) : two_gpus(size);
-            what.memory = what.source_memory = what.destination_memory = memory.value;
+            if (memory != MemoryKind::managed && prefetch.value != Prefetch::none) continue;
+            Case what = memory == MemoryKind::managed ? unified(size) : two_gpus(size);
+            what.memory = what.source_memory = what.destination_memory = memory;
             what.split = split;
             what.prefetch = prefetch.value;
             what.owner_wait = wait.value;
@@ -123,9 +123,8 @@ TEST_CASE("device memory at home local is one allocation a slice, on the GPU tha
   const Schedule schedule = make_schedule(two_gpus(1 << 20));
   REQUIRE(schedule.buffers.size() == 4);
   for (const Lane& lane : schedule.lanes) {
-    CHECK(schedule.buffers[static_cast<std::size_t>(lane.source.buffer)].device == lane.device);
-    CHECK(schedule.buffers[static_cast<std::size_t>(lane.destination.buffer)].device ==
-          lane.device);
+    for (const Range& range : {lane.source, lane.destination})
+      CHECK(schedule.buffers[static_cast<std::size_t>(range.buffer)].site.is(lane.device));
   }
   CHECK(schedule.peers.empty());
 }
@@ -133,7 +132,7 @@ TEST_CASE("device memory at home local is one allocation a slice, on the GPU tha
 TEST_CASE("arrays on a named GPU are one allocation each, and the others reach it as peers") {
   const Schedule schedule = make_schedule(at_home(two_gpus(1 << 20), 0));
   REQUIRE(schedule.buffers.size() == 2);
-  CHECK(schedule.buffers[0].device == 0);
+  CHECK(schedule.buffers[0].site == on_device(0));
   CHECK(schedule.peers == std::vector{std::pair{1, 0}});
 }
 
@@ -142,7 +141,7 @@ TEST_CASE("managed arrays are one allocation each and need no peer access") {
   CHECK(schedule.buffers.size() == 2);
   CHECK(schedule.peers.empty());
   CHECK(schedule.lanes[1].device == 1);
-  CHECK(schedule.lanes[1].source_device == 0);  // who touches it first
+  CHECK(schedule.lanes[1].source_site == on_device(0));  // who touches it first
 }
 
 TEST_CASE("a slice prefetch touches only the slice") {
@@ -232,7 +231,10 @@ TEST_CASE("a truncated schedule keeps its steps and touches the head of each lan
 TEST_CASE("memory is needed where arrays live, and wherever managed pages can be drawn to") {
   const auto needs = [](const Case& what) {
     std::map<int, Bytes> result;
-    for (const MemoryNeed& need : memory_needed(what)) result[need.device] = need.bytes;
+    for (const MemoryNeed& need : memory_needed(what)) {
+      REQUIRE(!need.site.on_host());
+      result[need.site.index] = need.bytes;
+    }
     return result;
   };
   const Bytes size = Bytes{8} << 20;

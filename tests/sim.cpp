@@ -15,7 +15,27 @@ namespace {
 
 constexpr Bytes block_bytes = Bytes{2} << 20;
 constexpr int nowhere = -2;
-constexpr std::pair<int, int> migration_path = {-1, -1};
+constexpr std::pair<int, int> migration_path = {-3, -3};
+
+int end_of(const Site& site) {
+  return site.on_host() ? host_end : site.index;
+}
+
+Link made_link(int from, int to, LinkKind kind, double rate) {
+  Link link;
+  link.from = from;
+  link.to = to;
+  link.kind = kind;
+  link.now = link.best = rate;
+  link.claimed = {true, true, true, ""};
+  return link;
+}
+
+std::string text_of(const Site& site) {
+  return site.kind == Site::Kind::device ? std::to_string(site.index)
+         : site == whole_host            ? "the host"
+                                         : to_string(site);
+}
 
 // A vector<bool> by ordinal that may be empty: then every device has it.
 bool has(const std::vector<bool>& which, int device) {
@@ -46,19 +66,19 @@ class SimBackend::SimBuffer final : public Buffer {
     if (spec.kind == MemoryKind::managed)
       homes.assign((spec.bytes + block_bytes - 1) / block_bytes, nowhere);
     else
-      backend_.used_[spec.device] += spec.bytes;
+      backend_.used_[end_of(spec.site)] += spec.bytes;
   }
   ~SimBuffer() override {
     backend_.note("free buffer {}", number);
     --backend_.live_buffers_;
-    if (spec.kind == MemoryKind::device) backend_.used_[spec.device] -= spec.bytes;
+    if (spec.kind != MemoryKind::managed) backend_.used_[end_of(spec.site)] -= spec.bytes;
   }
 
   // Where the byte lives, and how many bytes from there on surely live there too.
   std::pair<int, Bytes> extent(Bytes offset) const {
-    if (spec.kind == MemoryKind::device) return {spec.device, spec.bytes - offset};
+    if (spec.kind != MemoryKind::managed) return {end_of(spec.site), spec.bytes - offset};
     const int home = homes[offset / block_bytes];
-    return {home == nowhere ? spec.device : home, block_bytes - offset % block_bytes};
+    return {home == nowhere ? end_of(spec.site) : home, block_bytes - offset % block_bytes};
   }
 
   // Memory is taken at first use, so that large arrays that no test touches cost nothing.
@@ -101,20 +121,20 @@ class SimBackend::SimWorker final : public Worker {
 
   Nanos now() override { return host_; }
 
-  void advise(Part part, Advice advice, int home) override {
-    backend_.note("advise {} {} for {} by worker {}", backend_.show(part), name(advice), home,
-                  number_);
+  void advise(Part part, Advice advice, Site home) override {
+    backend_.note("advise {} {} for {} by worker {}", backend_.show(part), name(advice),
+                  text_of(home), number_);
     require_concurrent("advice");
     spend(backend_.options_.advise_call);
   }
 
-  void prefetch(Part part) override {
-    backend_.note("prefetch {} to {} by worker {}", backend_.show(part), device_, number_);
+  void prefetch(Part part, Site to) override {
+    backend_.note("prefetch {} to {} by worker {}", backend_.show(part), text_of(to), number_);
     require_concurrent("prefetch");
     if (backend_.own(part).spec.kind != MemoryKind::managed)
       throw std::logic_error("prefetch of memory that is not managed");
     spend(backend_.options_.prefetch_call);
-    queue(backend_.migrate(device_, part, ready(), scaled(backend_.options_.move),
+    queue(backend_.migrate(end_of(to), part, ready(), scaled(backend_.options_.move),
                            backend_.counters_.prefetched));
   }
 
@@ -134,7 +154,10 @@ class SimBackend::SimWorker final : public Worker {
                                  backend_.counters_.fault_groups);
       }
     }
-    queue(backend_.occupy(start, backend_.traffic(device_, destination, source, engine), scale()));
+    const bool staged = engine == Engine::memcpy && (to.spec.kind == MemoryKind::pageable ||
+                                                     from.spec.kind == MemoryKind::pageable);
+    queue(backend_.occupy(start, backend_.traffic(device_, destination, source, engine),
+                          staged ? scale() * backend_.options_.staging / 100 : scale()));
     if (backend_.options_.data && source.bytes > 0)
       std::memmove(to.data(destination.offset), from.data(source.offset), source.bytes);
   }
@@ -233,6 +256,12 @@ Machine SimBackend::machine() {
   machine.host.allowed_cpus.resize(8);
   std::iota(machine.host.allowed_cpus.begin(), machine.host.allowed_cpus.end(), 0);
   machine.host.memory_bytes = options_.host_memory;
+  const int cpus = machine.host.cpus / options_.nodes;
+  for (int node = 0; node < options_.nodes; ++node) {
+    const auto first = machine.host.allowed_cpus.begin() + node * cpus;
+    machine.host.nodes.push_back(
+        {node, {first, first + cpus}, options_.host_memory / static_cast<Bytes>(options_.nodes)});
+  }
   machine.driver = {"580.00", "13.0", "13.0", "available"};
   for (int k = 0; k < options_.gpus; ++k) {
     Device device;
@@ -243,18 +272,25 @@ Machine SimBackend::machine() {
     device.memory_bytes = options_.gpu_memory;
     device.l2_bytes = 60'000'000;
     device.memory_peak = 4.8e12;
-    device.numa = 0;
-    device.cpus = machine.host.allowed_cpus;
+    device.numa = k % options_.nodes;
+    device.cpus = machine.host.nodes[static_cast<std::size_t>(k % options_.nodes)].cpus;
+    device.pageable_access = options_.pageable_access;
+    device.nvlinks = {18, 18, 25e9, true};
     device.managed = has(options_.managed, k);
     device.concurrent_managed = concurrent(k);
     for (int j = 0; j < options_.gpus; ++j) device.peers.push_back(options_.peers && j != k);
     machine.devices.push_back(std::move(device));
+    for (int j = 0; j < options_.gpus; ++j)
+      if (j != k) machine.links.push_back(made_link(k, j, LinkKind::nvlink, 450e9));
+    machine.links.push_back(made_link(k, host_end, LinkKind::pcie, 64e9));
+    machine.links.push_back(made_link(host_end, k, LinkKind::pcie, 64e9));
   }
   return machine;
 }
 
-void SimBackend::open(std::span<const int> devices, Wait) {
-  note("open {}", fmt::format("{}", fmt::join(devices, ",")));
+void SimBackend::open(std::span<const int> devices, Wait, Affinity affinity) {
+  note("open {}{}", fmt::format("{}", fmt::join(devices, ",")),
+       affinity == Affinity::none ? std::string(" unpinned") : std::string());
   for (int device : devices)
     if (device < 0 || device >= options_.gpus)
       throw Error(ErrorKind::unavailable, fmt::format("there is no simulated GPU {}", device),
@@ -274,31 +310,40 @@ void SimBackend::connect(int device, int peer) {
   connected_.insert({device, peer});
 }
 
-Bytes SimBackend::free_memory(int device) {
-  note("free memory of {}", device);
-  if (device == -1) return options_.host_memory;
-  require_open(device);
-  return options_.gpu_memory - used_[device];
+Bytes SimBackend::free_memory(Site site) {
+  note("free memory of {}", text_of(site));
+  const bool host = site.on_host();
+  if (!host) require_open(site.index);
+  return (host ? options_.host_memory : options_.gpu_memory) - used_[end_of(site)];
 }
 
 std::unique_ptr<Buffer> SimBackend::allocate(const BufferSpec& spec) {
-  note("allocate {} {} on {}", name(spec.kind), spec.bytes, spec.device);
-  require_open(spec.device);
+  note("allocate {} {} on {}", name(spec.kind), spec.bytes, text_of(spec.site));
+  if (spec.site.on_host()) {
+    if (spec.kind == MemoryKind::device) throw std::logic_error("device memory on the host");
+    if (spec.bytes > options_.host_memory - used_[host_end])
+      throw Error(ErrorKind::memory,
+                  fmt::format("out of memory on the host: need {} bytes; use a smaller --size",
+                              spec.bytes));
+    coordinator_ = now() + options_.allocate_call;
+    return std::make_unique<SimBuffer>(*this, spec, buffers_++);
+  }
+  const int on = spec.site.index;
+  require_open(on);
   const bool is_managed = spec.kind == MemoryKind::managed;
-  if (is_managed && !has(options_.managed, spec.device))
+  if (is_managed && !has(options_.managed, on))
     throw Error(ErrorKind::unavailable,
                 fmt::format("operation not supported (801): no managed memory on GPU {}; use "
                             "--memory device",
-                            spec.device),
-                spec.device);
-  const Bytes have =
-      options_.gpu_memory - used_[spec.device] + (is_managed ? options_.host_memory : 0);
+                            on),
+                on);
+  const Bytes have = options_.gpu_memory - used_[on] + (is_managed ? options_.host_memory : 0);
   if (spec.bytes > have)
     throw Error(
         ErrorKind::memory,
-        fmt::format("out of memory (2) on GPU {}: need {} bytes, have {}; use a smaller --size",
-                    spec.device, spec.bytes, have),
-        spec.device);
+        fmt::format("out of memory (2) on GPU {}: need {} bytes, have {}; use a smaller --size", on,
+                    spec.bytes, have),
+        on);
   coordinator_ = now() + options_.allocate_call;
   return std::make_unique<SimBuffer>(*this, spec, buffers_++);
 }
@@ -312,20 +357,20 @@ std::unique_ptr<Worker> SimBackend::open_worker(int device) {
   return std::make_unique<SimWorker>(*this, device, workers_++);
 }
 
-void SimBackend::fill(int device, Part part, Pattern pattern, Bytes base) {
+void SimBackend::fill(Site by, Part part, Pattern pattern, Bytes base) {
   SimBuffer& buffer = own(part);
-  note("fill {} by {} key {}{} base {}", show(part), device, pattern.key,
+  note("fill {} by {} key {}{} base {}", show(part), text_of(by), pattern.key,
        pattern.inverted ? " inverted" : "", base);
-  sweep(device, part);
+  sweep(by, part);
   if (!options_.data) return;
   write_pattern(buffer.data(part.offset), part.bytes, pattern, base);
 }
 
-Check SimBackend::check(int device, Part part, Pattern pattern, Bytes base) {
+Check SimBackend::check(Site by, Part part, Pattern pattern, Bytes base) {
   SimBuffer& buffer = own(part);
-  note("check {} by {} key {}{} base {}", show(part), device, pattern.key,
+  note("check {} by {} key {}{} base {}", show(part), text_of(by), pattern.key,
        pattern.inverted ? " inverted" : "", base);
-  sweep(device, part);
+  sweep(by, part);
   Check found;
   if (!options_.data) return found;
   std::vector<unsigned char> expected(part.bytes);
@@ -367,33 +412,38 @@ std::string SimBackend::show(Part part) const {
 }
 
 // Throws what a kernel meets on memory that its device cannot reach.
-void SimBackend::require_reach(int device, Part part) const {
+void SimBackend::require_reach(int end, Part part) const {
   const BufferSpec& spec = own(part).spec;
-  if (spec.kind == MemoryKind::managed || spec.device == device) return;
-  if (connected_.contains({device, spec.device})) return;
+  const int holder = end_of(spec.site);
+  if (end == host_end && holder != host_end && spec.kind != MemoryKind::managed)
+    throw std::logic_error("a CPU in the memory of a device");
+  if (spec.kind == MemoryKind::managed || spec.kind == MemoryKind::pinned || holder == end) return;
+  if (spec.kind == MemoryKind::pageable ? options_.pageable_access
+                                        : connected_.contains({end, holder}))
+    return;
   Error error(ErrorKind::runtime,
-              fmt::format("illegal memory access (700) on GPU {}: no peer access to GPU {}", device,
-                          spec.device),
-              device);
+              fmt::format("illegal memory access (700) on GPU {}: no access to {}", end,
+                          text_of(spec.site)),
+              end);
   error.lost = true;
   throw error;
 }
 
-// Makes `device` the home of the part's managed blocks; when that is done. Blocks that nobody has
+// Makes `end` the home of the part's managed blocks; when that is done. Blocks that nobody has
 // touched yet cost nothing.
-Nanos SimBackend::migrate(int device, Part part, Nanos start, Nanos each, std::int64_t& counter) {
+Nanos SimBackend::migrate(int end, Part part, Nanos start, Nanos each, std::int64_t& counter) {
   SimBuffer& buffer = own(part);
   if (buffer.spec.kind != MemoryKind::managed || part.bytes == 0) return start;
   // Without concurrent access pages stay with the device that was current when they were allocated.
-  if (!concurrent(device)) device = buffer.spec.device;
+  if (end != host_end && !concurrent(end)) end = end_of(buffer.spec.site);
   std::int64_t moved = 0;
   for (Bytes k = part.offset / block_bytes; k * block_bytes < part.offset + part.bytes; ++k) {
     int& home = buffer.homes[k];
-    if (home != nowhere && home != device) {
+    if (home != nowhere && home != end) {
       ++moved;
       counters_.migrated += std::min(block_bytes, buffer.spec.bytes - k * block_bytes);
     }
-    home = device;
+    home = end;
   }
   if (moved == 0) return start;
   counter += moved;
@@ -404,7 +454,7 @@ Nanos SimBackend::migrate(int device, Part part, Nanos start, Nanos each, std::i
 
 // The bytes that go each way. A kernel's device reads and writes, so a copy between others crosses
 // two links.
-SimBackend::Traffic SimBackend::traffic(int device, Part destination, Part source,
+SimBackend::Traffic SimBackend::traffic(int end, Part destination, Part source,
                                         Engine engine) const {
   const SimBuffer& to_buffer = own(destination);
   const SimBuffer& from_buffer = own(source);
@@ -413,11 +463,11 @@ SimBackend::Traffic SimBackend::traffic(int device, Part destination, Part sourc
     const auto [from, readable] = from_buffer.extent(source.offset + at);
     const auto [to, writable] = to_buffer.extent(destination.offset + at);
     const Bytes step = std::min({source.bytes - at, readable, writable});
-    if (engine == Engine::memcpy || (from == device && to == device)) {
+    if (engine == Engine::memcpy || (from == end && to == end)) {
       traffic[{from, to}] += step;
     } else {
-      if (from != device) traffic[{from, device}] += step;
-      if (to != device) traffic[{device, to}] += step;
+      if (from != end) traffic[{from, end}] += step;
+      if (to != end) traffic[{end, to}] += step;
     }
     at += step;
   }
@@ -429,7 +479,10 @@ Nanos SimBackend::occupy(Nanos start, const Traffic& traffic, int percent) {
   for (const auto& [path, bytes] : traffic) start = std::max(start, busy_[path]);
   Nanos end = start;
   for (const auto& [path, bytes] : traffic) {
-    const Bytes rate = path.first == path.second ? options_.local : options_.link;
+    const bool inside = path.first == path.second;
+    const bool host = path.first == host_end || path.second == host_end;
+    const Bytes rate =
+        host ? (inside ? options_.host : options_.pcie) : (inside ? options_.local : options_.link);
     busy_[path] = start + duration(bytes, rate, percent);
     end = std::max(end, busy_[path]);
   }
@@ -437,13 +490,14 @@ Nanos SimBackend::occupy(Nanos start, const Traffic& traffic, int percent) {
 }
 
 // What a fill or a check costs the coordinating thread.
-void SimBackend::sweep(int device, Part part) {
-  require_open(device);
-  require_reach(device, part);
+void SimBackend::sweep(Site by, Part part) {
+  const int end = end_of(by);
+  if (end != host_end) require_open(end);
+  require_reach(end, part);
   const Nanos start =
-      migrate(device, part, now() + options_.launch, options_.fault, counters_.fault_groups);
+      migrate(end, part, now() + options_.launch, options_.fault, counters_.fault_groups);
   // In place: the part is both sides, and one of them is the device itself.
-  coordinator_ = occupy(start, traffic(device, part, part, Engine::kernel), 100) + options_.sync;
+  coordinator_ = occupy(start, traffic(end, part, part, Engine::kernel), 100) + options_.sync;
 }
 
 }  // namespace mgpu

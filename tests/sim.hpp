@@ -28,6 +28,11 @@ struct SimOptions {
   bool data = true;         ///< false: no bytes are kept and every check finds them good
   Bytes local = 2'000'000;  ///< inside a device's memory
   Bytes link = 400'000;     ///< each way between each pair of devices
+  Bytes pcie = 50'000;      ///< each way between each device and the host
+  Bytes host = 10'000;      ///< inside the host's memory, by its CPUs
+  int nodes = 1;            ///< NUMA nodes, which devices are near in turn
+  bool pageable_access = false;
+  int staging = 300;  ///< per cent: how long memcpy takes with pageable memory, against pinned
   Nanos launch = 4'000, sync = 3'000, prefetch_call = 500, advise_call = 1'000, event_call = 500;
   Nanos allocate_call = 100'000, open_worker_call = 20'000;
   Nanos move = 20'000;                      ///< of the stream: a 2 MiB block that a prefetch brings
@@ -53,13 +58,13 @@ class SimBackend : public Backend {
   explicit SimBackend(SimOptions options = {});
 
   Machine machine() override;
-  void open(std::span<const int> devices, Wait wait) override;
+  void open(std::span<const int> devices, Wait wait, Affinity affinity) override;
   void connect(int device, int peer) override;
-  Bytes free_memory(int device) override;
+  Bytes free_memory(Site site) override;
   std::unique_ptr<Buffer> allocate(const BufferSpec& spec) override;
   std::unique_ptr<Worker> open_worker(int device) override;
-  void fill(int device, Part part, Pattern pattern, Bytes base) override;
-  Check check(int device, Part part, Pattern pattern, Bytes base) override;
+  void fill(Site by, Part part, Pattern pattern, Bytes base) override;
+  Check check(Site by, Part part, Pattern pattern, Bytes base) override;
   Nanos now() override;
   bool threaded() const override { return false; }
 
@@ -69,8 +74,8 @@ class SimBackend : public Backend {
  private:
   class SimBuffer;
   class SimWorker;
-  using Path = std::pair<int, int>;  // where bytes come from and go to; one device's memory is a
-                                     // path to itself
+  // Where bytes come from and go to, the host being host_end; a memory is a path to itself.
+  using Path = std::pair<int, int>;
   using Traffic = std::map<Path, Bytes>;
 
   template <class... T>
@@ -79,12 +84,12 @@ class SimBackend : public Backend {
   bool concurrent(int device) const;
   SimBuffer& own(Part part) const;
   std::string show(Part part) const;
-  void require_reach(int device, Part part) const;
-  Nanos migrate(int device, Part part, Nanos start, Nanos each, std::int64_t& counter);
+  void require_reach(int end, Part part) const;
+  Nanos migrate(int end, Part part, Nanos start, Nanos each, std::int64_t& counter);
   Nanos access(int device, Part part, Nanos start);
-  Traffic traffic(int device, Part destination, Part source, Engine engine) const;
+  Traffic traffic(int end, Part destination, Part source, Engine engine) const;
   Nanos occupy(Nanos start, const Traffic& traffic, int percent);
-  void sweep(int device, Part part);
+  void sweep(Site by, Part part);
 
   SimOptions options_;
   SimCounters counters_;

@@ -35,17 +35,17 @@ struct SimBench {
   explicit SimBench(const SimOptions& options = round_options()) : sim(options) {
     std::vector<int> all(static_cast<std::size_t>(options.gpus));
     std::iota(all.begin(), all.end(), 0);
-    sim.open(all, Wait::block);
+    sim.open(all, Wait::block, Affinity::near);
     if (options.peers)
       for (int a : all)
         for (int b : all)
           if (a != b) sim.connect(a, b);
   }
   std::unique_ptr<Buffer> device(int ordinal, Bytes bytes) {
-    return sim.allocate({MemoryKind::device, ordinal, bytes});
+    return sim.allocate({MemoryKind::device, on_device(ordinal), bytes});
   }
   std::unique_ptr<Buffer> managed(Bytes bytes) {
-    return sim.allocate({MemoryKind::managed, 0, bytes});
+    return sim.allocate({MemoryKind::managed, on_device(0), bytes});
   }
   SimBackend sim;
 };

@@ -98,8 +98,8 @@ TEST_CASE("a simulated managed array faults to the device that copies it, once")
   SimBench bench;
   const Bytes bytes = 2 * block + 1000;
   const auto to = bench.managed(bytes), from = bench.managed(bytes);
-  bench.sim.fill(0, part(from, bytes), {1}, 0);
-  bench.sim.fill(0, part(to, bytes), {2}, 0);
+  bench.sim.fill(on_device(0), part(from, bytes), {1}, 0);
+  bench.sim.fill(on_device(0), part(to, bytes), {2}, 0);
   CHECK(bench.sim.counters().fault_groups == 0);
   const auto worker = bench.sim.open_worker(1);
   const auto pass = [&] {
@@ -115,7 +115,7 @@ TEST_CASE("a simulated managed array faults to the device that copies it, once")
   CHECK(bench.sim.counters().migrated == 2 * bytes);
   CHECK(pass() == local);
   CHECK(bench.sim.counters().fault_groups == 6);
-  CHECK(bench.sim.check(1, part(to, bytes), {1}, 0).bad == 0);
+  CHECK(bench.sim.check(on_device(1), part(to, bytes), {1}, 0).bad == 0);
   CHECK(bench.sim.counters().fault_groups == 6);
 }
 
@@ -144,14 +144,14 @@ TEST_CASE("slices that meet inside a simulated block steal it from each other") 
 TEST_CASE("a simulated prefetch moves blocks, so that the copy finds them") {
   SimBench bench;
   const auto to = bench.managed(3 * block), from = bench.managed(3 * block);
-  bench.sim.fill(0, part(from, 3 * block), {1}, 0);
-  bench.sim.fill(0, part(to, 3 * block), {2}, 0);
+  bench.sim.fill(on_device(0), part(from, 3 * block), {1}, 0);
+  bench.sim.fill(on_device(0), part(to, 3 * block), {2}, 0);
   const auto worker = bench.sim.open_worker(1);
   const Nanos release = bench.sim.now();
   worker->begin(release);
-  worker->prefetch(part(from, 3 * block));
+  worker->prefetch(part(from, 3 * block), on_device(1));
   CHECK(worker->now() - release == 2 + 3);
-  worker->prefetch(part(to, 3 * block));
+  worker->prefetch(part(to, 3 * block), on_device(1));
   worker->copy(part(to, 3 * block), part(from, 3 * block), Engine::kernel, 16);
   worker->sync();
   CHECK(worker->now() - release == 2 + 3 + 6 * 20'000 + static_cast<Nanos>(3 * block) + 5);
@@ -162,14 +162,14 @@ TEST_CASE("a simulated prefetch moves blocks, so that the copy finds them") {
 TEST_CASE("simulated migrations of different devices wait for one driver") {
   SimBench bench;
   const auto array = bench.managed(2 * block);
-  bench.sim.fill(1, part(array, block), {1}, 0);
-  bench.sim.fill(0, part(array, block, block), {1}, block);
+  bench.sim.fill(on_device(1), part(array, block), {1}, 0);
+  bench.sim.fill(on_device(0), part(array, block, block), {1}, block);
   const auto a = bench.sim.open_worker(0), b = bench.sim.open_worker(1);
   const Nanos release = bench.sim.now();
   a->begin(release);
   b->begin(release);
-  a->prefetch(part(array, block));
-  b->prefetch(part(array, block, block));
+  a->prefetch(part(array, block), on_device(0));
+  b->prefetch(part(array, block, block), on_device(1));
   a->sync();
   b->sync();
   CHECK(a->now() - release == 2 + 3 + 20'000 + 5);
@@ -179,8 +179,8 @@ TEST_CASE("simulated migrations of different devices wait for one driver") {
 TEST_CASE("the simulated copy engine leaves managed pages where they are") {
   SimBench bench;
   const auto to = bench.managed(block), from = bench.managed(block);
-  bench.sim.fill(0, part(from, block), {1}, 0);
-  bench.sim.fill(0, part(to, block), {2}, 0);
+  bench.sim.fill(on_device(0), part(from, block), {1}, 0);
+  bench.sim.fill(on_device(0), part(to, block), {2}, 0);
   const auto worker = bench.sim.open_worker(1);
   const Nanos release = bench.sim.now();
   worker->begin(release);
@@ -245,7 +245,7 @@ TEST_CASE("a simulated anchor is made when the coordinator asks for it") {
   SimBench bench;
   const auto worker = bench.sim.open_worker(0);
   const auto array = bench.device(0, 100);
-  bench.sim.fill(0, part(array, 100), {}, 0);
+  bench.sim.fill(on_device(0), part(array, 100), {}, 0);
   const Nanos asked = bench.sim.now();
   worker->anchor();
   CHECK(worker->now() == asked + 1 + 5);
@@ -307,7 +307,8 @@ TEST_CASE("prefetching whole simulated arrays to each device makes two slower th
     for (const auto& [worker, offset] : {std::pair{a.get(), Bytes{0}}, {b.get(), half}}) {
       worker->begin(release);
       for (const auto& array : {std::cref(to), std::cref(from)})
-        worker->prefetch(whole ? part(array, 2 * half) : part(array, half, offset));
+        worker->prefetch(whole ? part(array, 2 * half) : part(array, half, offset),
+                         on_device(worker == a.get() ? 0 : 1));
       worker->copy(part(to, half, offset), part(from, half, offset), Engine::kernel, 4);
     }
     a->sync();
@@ -329,7 +330,7 @@ TEST_CASE("two identical simulated runs give identical clocks and calls") {
     SimBench bench(options);
     std::vector<Nanos> clocks;
     const auto to = bench.managed(3 * block), from = bench.managed(3 * block);
-    bench.sim.fill(0, part(from, 3 * block), {1}, 0);
+    bench.sim.fill(on_device(0), part(from, 3 * block), {1}, 0);
     const auto a = bench.sim.open_worker(0), b = bench.sim.open_worker(1);
     for (int pass = 0; pass < 3; ++pass) {
       const Nanos release = bench.sim.now();

@@ -18,22 +18,22 @@ TEST_CASE("simulated fills and checks are real, byte for byte, and cost time") {
   const Bytes bytes = 1003;
   const auto to = bench.device(0, 2000), from = bench.device(0, 2000);
   const Nanos start = bench.sim.now();
-  bench.sim.fill(0, part(from, bytes, 5), {7}, 77);
+  bench.sim.fill(on_device(0), part(from, bytes, 5), {7}, 77);
   CHECK(bench.sim.now() - start == 10 + 1003 + 5);
-  bench.sim.fill(0, part(to, 2000), {7, true}, 77);
+  bench.sim.fill(on_device(0), part(to, 2000), {7, true}, 77);
   const auto worker = bench.sim.open_worker(0);
   worker->begin(bench.sim.now());
   worker->copy(part(to, bytes, 11), part(from, bytes, 5), GENERATE(Engine::kernel, Engine::memcpy),
                16);
   worker->sync();
-  CHECK(bench.sim.check(0, part(to, bytes, 11), {7}, 77).bad == 0);
+  CHECK(bench.sim.check(on_device(0), part(to, bytes, 11), {7}, 77).bad == 0);
 
-  const Check around = bench.sim.check(0, part(to, bytes + 3, 8), {7}, 74);
+  const Check around = bench.sim.check(on_device(0), part(to, bytes + 3, 8), {7}, 74);
   CHECK(around.bad == 3);
   CHECK(around.first == 0);
   for (std::uint64_t i = 0; i < 3; ++i)
     CHECK(around.got[i] == pattern_byte({7, true}, 77 + 8 + i));  // what the copy left alone
-  const Check tail = bench.sim.check(0, part(to, bytes + 2, 11), {7}, 77);
+  const Check tail = bench.sim.check(on_device(0), part(to, bytes + 2, 11), {7}, 77);
   CHECK(tail.first == bytes);
   CHECK(tail.bad == 2);
   CHECK(tail.got[2] == 0);
@@ -45,8 +45,8 @@ TEST_CASE("a simulation without bytes finds all of them good, at any size") {
   SimBench bench(options);
   const Bytes bytes = 4'000'000'000;
   const auto to = bench.managed(bytes), from = bench.managed(bytes);
-  bench.sim.fill(0, part(from, bytes), {1}, 0);
-  CHECK(bench.sim.check(0, part(to, bytes), {1}, 0).bad == 0);
+  bench.sim.fill(on_device(0), part(from, bytes), {1}, 0);
+  CHECK(bench.sim.check(on_device(0), part(to, bytes), {1}, 0).bad == 0);
   CHECK(bench.sim.now() == 2 * 100'000 + 2 * (4'000 + 2'000'000 + 3'000));
 }
 
@@ -84,7 +84,9 @@ TEST_CASE("simulated devices lack what they are told to lack") {
   CHECK(machine.devices[0].concurrent_managed);
 
   CHECK(thrown_by([&] { bench.sim.connect(0, 1); }).kind == ErrorKind::unavailable);
-  const Error refused = thrown_by([&] { bench.sim.allocate({MemoryKind::managed, 1, 100}); });
+  const Error refused = thrown_by([&] {
+    bench.sim.allocate({MemoryKind::managed, on_device(1), 100});
+  });
   CHECK(refused.kind == ErrorKind::unavailable);
   CHECK(refused.device == 1);
 
@@ -92,9 +94,9 @@ TEST_CASE("simulated devices lack what they are told to lack") {
   const auto worker = bench.sim.open_worker(1);
   const Nanos release = bench.sim.now();
   worker->begin(release);
-  for (const Error& error : {thrown_by([&] { worker->prefetch(part(to, 4000)); }), thrown_by([&] {
-                               worker->advise(part(to, 4000), Advice::preferred, 1);
-                             })}) {
+  for (const Error& error :
+       {thrown_by([&] { worker->prefetch(part(to, 4000), on_device(1)); }),
+        thrown_by([&] { worker->advise(part(to, 4000), Advice::preferred, on_device(1)); })}) {
     CHECK(error.kind == ErrorKind::unavailable);
     CHECK(error.device == 1);
     CHECK(std::string(error.what()).find("(101)") != std::string::npos);
@@ -123,17 +125,17 @@ TEST_CASE("simulated memory runs out and comes back") {
   options.gpu_memory = 1000;
   options.host_memory = 500;
   SimBench bench(options);
-  CHECK(bench.sim.free_memory(-1) == 500);
+  CHECK(bench.sim.free_memory(whole_host) == 500);
   {
     const auto held = bench.device(1, 600);
-    CHECK(bench.sim.free_memory(1) == 400);
-    CHECK(bench.sim.free_memory(0) == 1000);
+    CHECK(bench.sim.free_memory(on_device(1)) == 400);
+    CHECK(bench.sim.free_memory(on_device(0)) == 1000);
     const Error error = thrown_by([&] { bench.device(1, 401); });
     CHECK(error.kind == ErrorKind::memory);
     CHECK(error.device == 1);
     CHECK(bench.device(1, 400) != nullptr);
   }
-  CHECK(bench.sim.free_memory(1) == 1000);
+  CHECK(bench.sim.free_memory(on_device(1)) == 1000);
   CHECK(bench.managed(1500) != nullptr);
   CHECK(thrown_by([&] { bench.managed(1501); }).kind == ErrorKind::memory);
 }
@@ -144,19 +146,19 @@ TEST_CASE("every simulated call leaves a line") {
     SimOptions options;
     options.log = &log;
     SimBackend sim(options);
-    sim.open(std::vector{0, 1}, Wait::block);
+    sim.open(std::vector{0, 1}, Wait::block, Affinity::near);
     CHECK(sim.opened() == std::set{0, 1});
     sim.connect(0, 1);
-    const auto array = sim.allocate({MemoryKind::managed, 0, 4'000});
-    sim.fill(0, part(array, 4'000), {3, true}, 8);
+    const auto array = sim.allocate({MemoryKind::managed, on_device(0), 4'000});
+    sim.fill(on_device(0), part(array, 4'000), {3, true}, 8);
     const auto a = sim.open_worker(0), b = sim.open_worker(1);
     b->begin(sim.now());
-    b->advise(part(array, 10), Advice::preferred, 1);
+    b->advise(part(array, 10), Advice::preferred, on_device(1));
     b->wait_for(*a, OwnerWait::event);
-    b->prefetch(part(array, 2'000));
+    b->prefetch(part(array, 2'000), on_device(1));
     b->copy(part(array, 2'000), part(array, 2'000, 2'000), Engine::kernel, 8);
     b->sync();
-    CHECK(sim.check(0, part(array, 10), {3}, 0).bad > 0);
+    CHECK(sim.check(on_device(0), part(array, 10), {3}, 0).bad > 0);
   }
   CHECK(log == std::vector<std::string>{
                    "open 0,1", "connect 0->1", "allocate managed 4000 on 0",
@@ -171,22 +173,22 @@ TEST_CASE("every simulated call leaves a line") {
 
 TEST_CASE("a simulation notices what breaks the contract of a backend") {
   SimBackend sim(round_options());
-  sim.open(std::vector{1}, Wait::block);
-  CHECK_THROWS_AS(sim.open(std::vector{2}, Wait::block), Error);
-  CHECK_THROWS_AS(sim.allocate({MemoryKind::device, 0, 10}), std::logic_error);
+  sim.open(std::vector{1}, Wait::block, Affinity::near);
+  CHECK_THROWS_AS(sim.open(std::vector{2}, Wait::block, Affinity::near), Error);
+  CHECK_THROWS_AS(sim.allocate({MemoryKind::device, on_device(0), 10}), std::logic_error);
   CHECK_THROWS_AS(sim.open_worker(0), std::logic_error);
-  CHECK_THROWS_AS(sim.free_memory(0), std::logic_error);
+  CHECK_THROWS_AS(sim.free_memory(on_device(0)), std::logic_error);
   CHECK_THROWS_AS(sim.connect(1, 0), std::logic_error);
-  sim.open(std::vector{0}, Wait::block);
-  const auto array = sim.allocate({MemoryKind::device, 1, 100});
+  sim.open(std::vector{0}, Wait::block, Affinity::near);
+  const auto array = sim.allocate({MemoryKind::device, on_device(1), 100});
   CHECK_THROWS_AS(sim.connect(1, 0), std::logic_error);
-  CHECK_THROWS_AS(sim.fill(1, part(array, 1, 100), {}, 0), std::logic_error);
-  CHECK_THROWS_AS(sim.check(1, {}, {}, 0), std::logic_error);
+  CHECK_THROWS_AS(sim.fill(on_device(1), part(array, 1, 100), {}, 0), std::logic_error);
+  CHECK_THROWS_AS(sim.check(on_device(1), {}, {}, 0), std::logic_error);
   auto worker = sim.open_worker(1);
   worker->begin(0);
   CHECK_THROWS_AS(worker->copy(part(array, 10), part(array, 11), Engine::kernel, 16),
                   std::logic_error);
-  CHECK_THROWS_AS(worker->prefetch(part(array, 10)), std::logic_error);
+  CHECK_THROWS_AS(worker->prefetch(part(array, 10), on_device(1)), std::logic_error);
   worker->mark();
   worker->sync();
   CHECK_THROWS_AS(worker->at(0), std::logic_error);  // no anchor

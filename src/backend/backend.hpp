@@ -47,11 +47,12 @@ struct Check {
 class Worker {
  public:
   virtual ~Worker() = default;
-  virtual Nanos begin(Nanos release) = 0;  ///< a sample starts in the calling thread: bind it to
-                                           ///< the device, forget the marks; now
+  /// A sample starts in the calling thread: binds it to the device and, with Affinity::near and
+  /// unless it is the process' first, to the CPUs near it; forgets the marks; now.
+  virtual Nanos begin(Nanos release) = 0;
   virtual Nanos now() = 0;  ///< the calling thread's clock, the same epoch as Backend::now
-  virtual void advise(Part part, Advice advice, int home) = 0;  ///< blocking; before first touch
-  virtual void prefetch(Part part) = 0;  ///< stream-ordered, to this worker's device
+  virtual void advise(Part part, Advice advice, Site home) = 0;  ///< blocking; before first touch
+  virtual void prefetch(Part part, Site to) = 0;                 ///< stream-ordered
   virtual void copy(Part destination, Part source, Engine engine,
                     int access) = 0;  ///< stream-ordered
   virtual int mark() = 0;             ///< stream-ordered; the mark's number since begin, from 0
@@ -82,8 +83,9 @@ class Backend {
   virtual Machine machine() = 0;
 
   /// Makes contexts on these ordinals and no other, loads all kernels there. Before anything below;
-  /// blocking; idempotent.
-  virtual void open(std::span<const int> devices, Wait wait) = 0;
+  /// blocking; idempotent. With Affinity::near threads and host memory keep to the CPUs and nodes
+  /// near their device or of their site, as far as the process may use them.
+  virtual void open(std::span<const int> devices, Wait wait, Affinity affinity) = 0;
 
   /// Lets `device` access the memory of `peer`. Before allocation. Error{unavailable} where it
   /// cannot be had.
@@ -92,20 +94,24 @@ class Backend {
   /// Takes that back; what does not fit the state is ignored.
   virtual void disconnect(int device, int peer) { (void)device, (void)peer; }
 
-  /// Bytes that can be had now on a device, or on the host (-1): there MemAvailable, cut by the
-  /// cgroup's limit less use.
-  virtual Bytes free_memory(int device) = 0;
+  /// Bytes that can be had now at a site (also whole_host); on the host: what is free on the node,
+  /// cut by MemAvailable and the cgroup's limit less use.
+  virtual Bytes free_memory(Site site) = 0;
 
-  virtual std::unique_ptr<Buffer> allocate(
-      const BufferSpec& spec) = 0;  ///< Error{memory} where there is no room
+  /// Pinned and pageable memory is of the host, resident on its node when this returns. Blocking.
+  /// Error{memory} where there is no room.
+  virtual std::unique_ptr<Buffer> allocate(const BufferSpec& spec) = 0;
   virtual std::unique_ptr<Worker> open_worker(int device) = 0;  ///< from any thread; cheap
 
-  /// Executed by `device`, which thereby touches the memory; blocking. `base` is the array offset
-  /// of the part's first byte.
-  virtual void fill(int device, Part part, Pattern pattern, Bytes base) = 0;
-  virtual Check check(int device, Part part, Pattern pattern, Bytes base) = 0;
+  /// Executed by the device or the CPUs of `by`, which thereby touch the memory; blocking. `base`
+  /// is the array offset of the part's first byte.
+  virtual void fill(Site by, Part part, Pattern pattern, Bytes base) = 0;
+  virtual Check check(Site by, Part part, Pattern pattern, Bytes base) = 0;
 
   virtual Nanos now() = 0;  ///< monotonic, of the coordinating thread
+
+  /// Before any managed memory is allocated whose migrations counted() is to count; blocking.
+  virtual void prepare_counting() {}
 
   /// Does `work` once, and counts what managed memory did meanwhile; or says why it could not.
   virtual Counted counted(const std::function<void()>& work) {

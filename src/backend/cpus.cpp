@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <set>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <utility>
 
 namespace mgpu {
@@ -133,8 +134,12 @@ void Topology::bind_memory(const void* address, Bytes bytes, int node, bool move
 
 void bind_thread(std::span<const int> cpus) {
   thread_local std::vector<int> bound;
-  if (cpus.empty() || std::ranges::equal(bound, cpus)) return;
+  if (std::ranges::equal(bound, cpus)) return;
   bound.assign(cpus.begin(), cpus.end());
+  // Not the first thread: what it starts later, processes included, would inherit the few CPUs of
+  // one device.
+  if (gettid() == getpid()) return;
+  if (cpus.empty()) cpus = allowed_cpus();
   // cpu_set_t ends at 1024 CPUs; the call does not.
   constexpr std::size_t bits = sizeof(unsigned long) * CHAR_BIT;
   std::vector<unsigned long> mask(static_cast<std::size_t>(std::ranges::max(cpus)) / bits + 1);
@@ -163,6 +168,14 @@ Pages::Pages(Bytes bytes) {
   if (head > 0) munmap(first, head);
   if (margin > head) munmap(data_ + bytes_, margin - head);
   if (huge) madvise(data_, bytes_, MADV_HUGEPAGE);
+}
+
+void Pages::lock() const {
+  if (mlock(data_, bytes_) == 0) return;
+  throw Error(ErrorKind::unavailable,
+              fmt::format("cannot lock {} of host memory: {}; raise the limit that `ulimit -l` "
+                          "shows, or use --memory pageable",
+                          format_memory(bytes_), std::strerror(errno)));
 }
 
 Pages::~Pages() {

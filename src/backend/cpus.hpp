@@ -3,6 +3,7 @@
 // copies nothing.
 #pragma once
 
+#include "model/machine.hpp"
 #include "model/units.hpp"
 
 #include <cstddef>
@@ -14,11 +15,6 @@ struct hwloc_topology;
 
 namespace mgpu {
 
-struct NumaNode {
-  int number = 0;
-  std::vector<int> cpus;  ///< allowed ones, never none
-  Bytes memory_bytes = 0;
-};
 struct Cache {
   Bytes bytes = 0;
   std::vector<int> cpus;
@@ -29,8 +25,8 @@ struct CpuGroup {
   Bytes memory_bytes = 0;  ///< of these nodes
   Bytes cache_bytes = 0;   ///< of all caches that its CPUs reach
 };
-/// `count` groups, or one a node, or two where the only node has CPUs for them. More groups than
-/// CPUs share CPUs. Error{usage} below 1.
+/// `count` groups, or one a node, or two where the only node has CPUs for them; each node has some.
+/// More groups than CPUs share CPUs. Error{usage} below 1.
 std::vector<CpuGroup> make_groups(std::span<const NumaNode> nodes, std::span<const Cache> caches,
                                   std::optional<int> count);
 
@@ -56,7 +52,8 @@ class Topology {
   std::vector<Cache> caches_;
 };
 
-/// Binds the calling thread; cheap where it is bound so already. A refusal is no error.
+/// Binds the calling thread, unless it is the process' first; to no CPUs: takes that back. Cheap
+/// where it is so already. A refusal is no error.
 void bind_thread(std::span<const int> cpus);
 
 /// Untouched pages of zeros; huge and 2 MiB aligned from 2 MiB on. Error{memory} where they cannot
@@ -69,6 +66,7 @@ class Pages {
   Pages& operator=(const Pages&) = delete;
   std::byte* data() const { return data_; }
   Bytes size() const { return bytes_; }
+  void lock() const;  ///< keeps them where they are. Error{unavailable} where the process may not
 
  private:
   std::byte* data_ = nullptr;

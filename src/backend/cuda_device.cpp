@@ -43,8 +43,14 @@ void EventPool::give_back(CudaEvent event) noexcept {
   }
 }
 
-CudaDevice::CudaDevice(int ordinal, Wait wait) : ordinal_(ordinal) {
+CudaDevice::CudaDevice(int ordinal, Wait wait, std::vector<int> cpus)
+    : ordinal_(ordinal), cpus_(std::move(cpus)) {
   set_wait(wait);
+  int nearest = -1;
+  // Drivers before 12.2 do not know the attribute.
+  if (cudaDeviceGetAttribute(&nearest, cudaDevAttrHostNumaId, ordinal) != cudaSuccess)
+    cudaGetLastError();
+  knows_host_nodes_ = nearest >= 0;
   bind();
   stream_ = make_stream(ordinal);
   void* memory = nullptr;
@@ -61,10 +67,12 @@ CudaDevice::~CudaDevice() {
 }
 
 void CudaDevice::set_wait(Wait wait) {
+  if (wait_ == wait) return;
   const unsigned flags =
       wait == Wait::spin ? cudaDeviceScheduleSpin : cudaDeviceScheduleBlockingSync;
   // Makes the context with these flags, or changes those of one that exists.
   require(cudaInitDevice(ordinal_, flags, cudaInitDeviceFlagsAreValid), "cudaInitDevice", ordinal_);
+  wait_ = wait;
 }
 
 void CudaDevice::load_kernels() {

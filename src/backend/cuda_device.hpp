@@ -8,6 +8,9 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace mgpu {
@@ -46,14 +49,21 @@ class EventPool {
 
 class CudaDevice {
  public:
-  CudaDevice(int ordinal, Wait wait);  ///< makes the context, loads every kernel; blocking
+  /// Makes the context, loads every kernel; blocking.
+  CudaDevice(int ordinal, Wait wait, std::vector<int> cpus);
   ~CudaDevice();
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 
   int ordinal() const { return ordinal_; }
   void bind() const { require(make_current(ordinal_), "cudaSetDevice", ordinal_); }
+  /// While no worker of it does anything.
   void set_wait(Wait wait);
+  void set_cpus(std::vector<int> cpus) { cpus_ = std::move(cpus); }
+
+  /// Those that the threads which drive it are bound to; none: unbound.
+  std::span<const int> cpus() const { return cpus_; }
+  bool knows_host_nodes() const { return knows_host_nodes_; }  ///< the driver: NUMA nodes
 
   /// As Backend's; from any thread, one at a time.
   void fill(void* data, Bytes bytes, Pattern pattern, Bytes base);
@@ -77,6 +87,9 @@ class CudaDevice {
   void sync(std::string_view after) const;
 
   int ordinal_;
+  std::optional<Wait> wait_;
+  std::vector<int> cpus_;
+  bool knows_host_nodes_ = false;
   std::mutex mutex_;  // of the stream and the counts
   CudaStream stream_;
   CudaMemory counts_;

@@ -9,6 +9,8 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace mgpu {
 namespace {
@@ -49,6 +51,29 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
+std::string compute_mode(int mode) {
+  switch (mode) {
+    case cudaComputeModeDefault:
+      return "default";
+    case cudaComputeModeExclusive:
+      return "exclusive_thread";
+    case cudaComputeModeProhibited:
+      return "prohibited";
+    case cudaComputeModeExclusiveProcess:
+      return "exclusive_process";
+    default:
+      return {};
+  }
+}
+
+/// What a pair can do together, where CUDA tells.
+std::optional<int> pair_attribute(cudaDeviceP2PAttr which, const Link& link) {
+  int value = 0;
+  if (cudaDeviceGetP2PAttribute(&value, which, link.from, link.to) == cudaSuccess) return value;
+  cudaGetLastError();
+  return std::nullopt;
+}
+
 Device describe(int ordinal, int count, const Nvml& nvml) {
   cudaDeviceProp properties{};
   require(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties", ordinal);
@@ -68,11 +93,20 @@ Device describe(int ordinal, int count, const Nvml& nvml) {
   const double khz = attribute(cudaDevAttrMemoryClockRate, ordinal);
   const double bits = attribute(cudaDevAttrGlobalMemoryBusWidth, ordinal);
   if (khz > 0 && bits > 0) device.memory_peak = 2 * khz * 1000 * bits / 8;
-  const NearCpus near = near_cpus(device.pci);
+  const auto has = [ordinal](cudaDeviceAttr which) { return attribute(which, ordinal) != 0; };
+  device.capability = fmt::format("{}.{}", properties.major, properties.minor);
+  device.compute_mode = compute_mode(attribute(cudaDevAttrComputeMode, ordinal));
+  device.sms = properties.multiProcessorCount;
+  device.ecc = has(cudaDevAttrEccEnabled);
+  NearCpus near = near_cpus(device.pci);
   device.numa = near.numa;
-  device.cpus = near.cpus;
-  device.managed = attribute(cudaDevAttrManagedMemory, ordinal) != 0;
-  device.concurrent_managed = attribute(cudaDevAttrConcurrentManagedAccess, ordinal) != 0;
+  device.near_cpus = std::move(near.all);
+  device.cpus = std::move(near.cpus);
+  device.managed = has(cudaDevAttrManagedMemory);
+  device.concurrent_managed = has(cudaDevAttrConcurrentManagedAccess);
+  device.pageable_access = has(cudaDevAttrPageableMemoryAccess);
+  device.host_page_tables = has(cudaDevAttrPageableMemoryAccessUsesHostPageTables);
+  device.host_access = has(cudaDevAttrDirectManagedMemAccessFromHost);
   for (int peer = 0; peer < count; ++peer) {
     int can = 1;
     if (peer != ordinal)
@@ -89,6 +123,15 @@ void describe_gpus(Machine& machine, const Nvml& nvml) {
   machine.driver = {nvml.driver_version(), cuda_version(version(cudaDriverGetVersion)),
                     cuda_version(version(cudaRuntimeGetVersion)), nvml.state()};
   for (int i = 0; i < count; ++i) machine.devices.push_back(describe(i, count, nvml));
+  std::vector<std::string> uuids;
+  for (const Device& device : machine.devices) uuids.push_back(device.uuid);
+  join_topology(machine, nvml.topology(uuids));
+  for (Link& link : machine.links) {
+    if (link.from == host_end || link.to == host_end) continue;
+    link.performance_rank = pair_attribute(cudaDevP2PAttrPerformanceRank, link);
+    const auto atomics = pair_attribute(cudaDevP2PAttrNativeAtomicSupported, link);
+    if (link.claimed.read && !link.claimed.atomics && atomics) link.claimed.atomics = *atomics != 0;
+  }
 }
 
 }  // namespace mgpu

@@ -7,8 +7,8 @@
 
 namespace mgpu {
 
-/// Driver and devices; host and environment are left as they are. Blocking. Throws Error{no_gpu}
-/// where CUDA finds none.
+/// Driver, devices and links; host and environment are left as they are. Blocking. Throws
+/// Error{no_gpu} where CUDA finds none.
 void describe_gpus(Machine& machine, const Nvml& nvml);
 
 }  // namespace mgpu

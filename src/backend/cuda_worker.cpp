@@ -12,28 +12,27 @@ namespace mgpu {
 namespace {
 
 #if CUDART_VERSION >= 13000
-cudaMemLocation location(int device) {
-  return {cudaMemLocationTypeDevice, device};
+/// `node`: of a site on the host, where it is known.
+cudaMemLocation location(Site site, std::optional<int> node) {
+  if (!site.on_host()) return {cudaMemLocationTypeDevice, site.index};
+  return node ? cudaMemLocation{cudaMemLocationTypeHostNuma, *node}
+              : cudaMemLocation{cudaMemLocationTypeHost, 0};
 }
-cudaError_t prefetch_to(int device, Part part, cudaStream_t stream) {
-  return cudaMemPrefetchAsync(address(part), part.bytes, location(device), 0, stream);
+cudaError_t prefetch_to(cudaMemLocation to, Part part, cudaStream_t stream) {
+  return cudaMemPrefetchAsync(address(part), part.bytes, to, 0, stream);
 }
 #else
-int location(int device) {
-  return device;
+int location(Site site, std::optional<int>) {
+  return site.on_host() ? cudaCpuDeviceId : site.index;
 }
-cudaError_t prefetch_to(int device, Part part, cudaStream_t stream) {
-  return cudaMemPrefetchAsync(address(part), part.bytes, location(device), stream);
+cudaError_t prefetch_to(int to, Part part, cudaStream_t stream) {
+  return cudaMemPrefetchAsync(address(part), part.bytes, to, stream);
 }
 #endif
 
-cudaError_t advise_on(Part part, cudaMemoryAdvise advice, int device) {
-  return cudaMemAdvise(address(part), part.bytes, advice, location(device));
-}
-
 }  // namespace
 
-CudaWorker::CudaWorker(CudaDevice& device) : device_(device) {
+CudaWorker::CudaWorker(CudaDevice& device, const HostMemory& host) : device_(device), host_(host) {
   device.bind();
   stream_ = make_stream(device.ordinal());
 }
@@ -46,6 +45,7 @@ CudaWorker::~CudaWorker() {
 
 Nanos CudaWorker::begin(Nanos) {
   device_.bind();
+  bind_thread(device_.cpus());
   used_ = 0;
   return now();
 }
@@ -54,30 +54,34 @@ Nanos CudaWorker::now() {
   return steady_now();
 }
 
-void CudaWorker::advise(Part part, Advice advice, int home) {
-  if (part.bytes == 0) return;
-  device_.bind();
-  const int self = device_.ordinal();
-  const auto status = [&] {
-    switch (advice) {
-      case Advice::preferred:
-        return advise_on(part, cudaMemAdviseSetPreferredLocation, home);
-      case Advice::accessed_by:
-        return advise_on(part, cudaMemAdviseSetAccessedBy, self);
-      case Advice::read_mostly:
-        return advise_on(part, cudaMemAdviseSetReadMostly, self);
-      case Advice::none:
-        break;
-    }
-    return cudaSuccess;
-  }();
-  require(status, "cudaMemAdvise", self);
+std::optional<int> CudaWorker::host_node(Site site) const {
+  return device_.knows_host_nodes() ? host_.node(site) : std::nullopt;
 }
 
-void CudaWorker::prefetch(Part part) {
+void CudaWorker::advise(Part part, Advice advice, Site home) {
+  if (part.bytes == 0 || advice == Advice::none) return;
+  device_.bind();
+  const auto give = [&](cudaMemoryAdvise what, Site where) {
+    require(cudaMemAdvise(address(part), part.bytes, what, location(where, host_node(where))),
+            "cudaMemAdvise", device_.ordinal());
+  };
+  const Site self{Site::Kind::device, device_.ordinal()};
+  switch (advice) {
+    case Advice::preferred:
+      return give(cudaMemAdviseSetPreferredLocation, home);
+    case Advice::accessed_by:
+      return give(cudaMemAdviseSetAccessedBy, self);
+    case Advice::read_mostly:
+      return give(cudaMemAdviseSetReadMostly, self);
+    case Advice::none:
+      return;
+  }
+}
+
+void CudaWorker::prefetch(Part part, Site to) {
   if (part.bytes == 0) return;
   device_.bind();
-  require(prefetch_to(device_.ordinal(), part, stream_.get()), "cudaMemPrefetchAsync",
+  require(prefetch_to(location(to, host_node(to)), part, stream_.get()), "cudaMemPrefetchAsync",
           device_.ordinal());
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/cuda_device.hpp"
+#include "backend/host_memory.hpp"
 
 #include <utility>
 #include <vector>
@@ -11,15 +12,15 @@ namespace mgpu {
 
 class CudaWorker final : public Worker {
  public:
-  explicit CudaWorker(CudaDevice& device);  ///< which outlives this
+  CudaWorker(CudaDevice& device, const HostMemory& host);  ///< which outlive this
   ~CudaWorker() override;
   CudaWorker(const CudaWorker&) = delete;
   CudaWorker& operator=(const CudaWorker&) = delete;
 
   Nanos begin(Nanos release) override;
   Nanos now() override;
-  void advise(Part part, Advice advice, int home) override;
-  void prefetch(Part part) override;
+  void advise(Part part, Advice advice, Site home) override;
+  void prefetch(Part part, Site to) override;
   void copy(Part destination, Part source, Engine engine, int access) override;
   int mark() override;
   void wait_for(Worker& other, OwnerWait how) override;
@@ -31,8 +32,10 @@ class CudaWorker final : public Worker {
 
  private:
   cudaEvent_t event_on(CudaDevice& device);
+  std::optional<int> host_node(Site site) const;
 
   CudaDevice& device_;
+  const HostMemory& host_;
   CudaStream stream_;
   std::vector<CudaEvent> marks_;
   std::size_t used_ = 0;  // of marks_, since begin

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -22,20 +22,19 @@ constexpr std::uint32_t host_to_device = 1, device_to_host = 2, gpu_page_fault =
 /// Takes CUPTI's records while it lives.
 class Collection {
  public:
-  explicit Collection(CuptiCalls calls);  ///< throws std::runtime_error
+  explicit Collection(const CuptiCalls& calls);  ///< throws std::runtime_error
   ~Collection();
   Collection(const Collection&) = delete;
   Collection& operator=(const Collection&) = delete;
 
   Counters totals();  ///< until now; throws std::runtime_error
 
- private:
   static void request(std::uint8_t** buffer, std::size_t* bytes, std::size_t* max_records) noexcept;
   static void complete(void*, std::uint32_t, std::uint8_t* buffer, std::size_t,
                        std::size_t valid_bytes) noexcept;
-  void require(int result) const;
 
-  CuptiCalls calls_;
+ private:
+  const CuptiCalls& calls_;
   Counters counters_;
 
   // CUPTI's callbacks bring no pointer of ours, and come from a thread of its own.
@@ -43,17 +42,14 @@ class Collection {
   static inline Collection* current_ = nullptr;
 };
 
+void require(const CuptiCalls& calls, int result) {
+  if (result != 0) throw std::runtime_error(cupti_result(result, calls));
+}
+
 constexpr std::uint32_t even_unfinished = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 
-Collection::Collection(CuptiCalls calls) : calls_(calls) {
-  constexpr std::uint32_t one_device = 1;  // no longer looked at, but it has to be a valid scope
-  std::vector<CuptiConfig> configs;
-  for (const auto counter : {host_to_device, device_to_host, gpu_page_fault, thrashing, throttling,
-                             remote_map, device_to_device})
-    configs.push_back({one_device, counter, 0, 1});
-  require(calls_.register_callbacks(request, complete));
-  require(calls_.configure(configs.data(), static_cast<std::uint32_t>(configs.size())));
-  require(calls_.enable(cupti_unified_memory));
+Collection::Collection(const CuptiCalls& calls) : calls_(calls) {
+  require(calls_, calls_.enable(cupti_unified_memory));
   const std::lock_guard lock(mutex_);
   current_ = this;
 }
@@ -68,16 +64,12 @@ Collection::~Collection() {
 }
 
 Counters Collection::totals() {
-  require(calls_.flush_all(even_unfinished));
+  require(calls_, calls_.flush_all(even_unfinished));
   std::size_t dropped = 0;
-  require(calls_.dropped_records(nullptr, 0, &dropped));
+  require(calls_, calls_.dropped_records(nullptr, 0, &dropped));
   if (dropped > 0) throw std::runtime_error(fmt::format("{} records were lost", dropped));
   const std::lock_guard lock(mutex_);
   return counters_;
-}
-
-void Collection::require(int result) const {
-  if (result != 0) throw std::runtime_error(cupti_result(result, calls_));
 }
 
 void Collection::request(std::uint8_t** buffer, std::size_t* bytes,
@@ -129,6 +121,10 @@ double* bytes_by_cause(Counters::ByCause& causes, std::uint32_t cause) {
   }
 }
 
+std::string told(const std::runtime_error& error) {
+  return std::string("CUPTI: ") + error.what();
+}
+
 }  // namespace
 
 void add_record(Counters& counters, const CuptiRecord& record) {
@@ -172,15 +168,27 @@ void add_record(Counters& counters, const CuptiRecord& record) {
   }
 }
 
-Counted count_migrations(const std::function<void()>& work,
-                         const std::function<CuptiCalls()>& load) {
-  const auto told = [](const std::runtime_error& error) {
-    return std::string("CUPTI: ") + error.what();
-  };
-  std::unique_ptr<Collection> collection;
-  std::string why;
+MigrationCounter::MigrationCounter(const std::function<CuptiCalls()>& load) {
   try {
-    collection = std::make_unique<Collection>(load());
+    const CuptiCalls calls = load();
+    constexpr std::uint32_t one_device = 1;  // no longer looked at, but it has to be a valid scope
+    std::vector<CuptiConfig> configs;
+    for (const auto counter : {host_to_device, device_to_host, gpu_page_fault, thrashing,
+                               throttling, remote_map, device_to_device})
+      configs.push_back({one_device, counter, 0, 1});
+    require(calls, calls.register_callbacks(Collection::request, Collection::complete));
+    require(calls, calls.configure(configs.data(), static_cast<std::uint32_t>(configs.size())));
+    calls_ = calls;
+  } catch (const std::runtime_error& error) {
+    why_ = told(error);
+  }
+}
+
+Counted MigrationCounter::count(const std::function<void()>& work) {
+  std::optional<Collection> collection;
+  std::string why = why_;
+  try {
+    if (calls_) collection.emplace(*calls_);
   } catch (const std::runtime_error& error) {
     why = told(error);
   }

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "backend/backend.hpp"
 #include "backend/cpus.hpp"
-#include "backend/host_copy.hpp"
 #include "backend/host_device.hpp"
 #include "backend/host_facts.hpp"
+#include "backend/host_memory.hpp"
 #include "backend/host_worker.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <mutex>
 #include <system_error>
+#include <utility>
 
 namespace mgpu {
 namespace {
 
-/// Makes what has threads of its own.
-template <class T, class... Args>
-std::unique_ptr<T> start(int device, Args&... args) {
+/// What `make` gives, which has threads of its own for a device.
+template <class Make>
+auto started(int device, const Make& make) {
   try {
-    return std::make_unique<T>(args...);
+    return make();
   } catch (const std::system_error& error) {
     throw Error(ErrorKind::runtime,
                 fmt::format("cannot start the threads of device {}: {}", device, error.what()),
@@ -34,36 +34,21 @@ class HostBackend final : public Backend {
 
   Machine machine() override {
     load();
-    Machine machine;
-    machine.backend = BackendKind::host;
-    machine.host = host_facts();
-    machine.driver.nvml = "not used by the host backend";
-    machine.environment = cuda_environment();
-    for (const CpuGroup& group : groups_) {
-      Device device;
-      device.ordinal = static_cast<int>(machine.devices.size());
-      device.name = fmt::format("{} CPU{} of NUMA node{} {}", group.cpus.size(),
-                                group.cpus.size() == 1 ? "" : "s",
-                                group.nodes.size() == 1 ? "" : "s", fmt::join(group.nodes, ","));
-      device.memory_bytes = topology_->nodes().size() == 1 ? machine.host.memory_bytes
-                                                           : std::optional(group.memory_bytes);
-      if (group.cache_bytes > 0) device.l2_bytes = group.cache_bytes;
-      if (group.nodes.size() == 1) device.numa = group.nodes.front();
-      device.cpus = group.cpus;
-      device.peers.assign(groups_.size(), true);
-      machine.devices.push_back(std::move(device));
-    }
-    return machine;
+    return machine_;
   }
 
-  void open(std::span<const int> ordinals, Wait) override {
+  void open(std::span<const int> ordinals, Wait, Affinity affinity) override {
     load();
+    memory_.open(machine_, affinity);
     for (const int ordinal : ordinals) {
       const CpuGroup& group = group_of(ordinal);
       auto& device = devices_[static_cast<std::size_t>(ordinal)];
-      bool movable = topology_->nodes().size() > 1;
-      if (!device) device = start<HostDevice>(ordinal, group, movable);
+      if (!device)
+        device = started(ordinal, [&] { return std::make_unique<HostDevice>(group, affinity); });
     }
+    for (std::size_t i = 0; i < devices_.size(); ++i)
+      if (devices_[i])
+        started(static_cast<int>(i), [&] { return devices_[i]->set_affinity(affinity); });
   }
 
   void connect(int device, int peer) override {
@@ -72,58 +57,37 @@ class HostBackend final : public Backend {
   }
 
   /// Devices of one node share one pool: each is told all of it.
-  Bytes free_memory(int device) override {
-    if (device == -1) return available_memory();
-    const CpuGroup& group = group_of(device);
-    const bool whole = topology_->nodes().size() == 1 || group.nodes.size() != 1;
-    return whole ? available_memory() : available_on_node(group.nodes.front());
+  Bytes free_memory(Site site) override {
+    load();
+    if (!site.on_host()) group_of(site.index);
+    return memory_.free(site);
   }
 
   std::unique_ptr<Buffer> allocate(const BufferSpec& spec) override {
-    const HostDevice& device = opened(spec.device);
-    // Linux gives more than it has and kills whoever then touches it.
-    const Bytes have = spec.kind == MemoryKind::device ? free_memory(spec.device) : free_memory(-1);
-    if (spec.bytes > have)
-      throw Error(
-          ErrorKind::memory,
-          fmt::format("not enough memory on device {}: need {}, have {}; use a smaller --size",
-                      spec.device, format_memory(spec.bytes), format_memory(have)),
-          spec.device);
-    auto buffer = std::make_unique<HostBuffer>(spec);
-    if (!buffer->managed() && device.numa)
-      topology_->bind_memory(buffer->pages().data(), buffer->pages().size(), *device.numa, false);
-    return buffer;
+    if (!spec.site.on_host()) opened(spec.site.index);
+    const bool pinned = spec.kind == MemoryKind::pinned;
+    auto pages = pinned || spec.kind == MemoryKind::pageable
+                     ? memory_.allocate(spec.site, spec.bytes)
+                     // Managed memory may move, so it is bound nowhere.
+                     : memory_.reserve(spec.kind == MemoryKind::managed ? whole_host : spec.site,
+                                       spec.bytes);
+    if (pinned) pages->lock();
+    return std::make_unique<HostBuffer>(spec.kind, spec.bytes, std::move(pages));
   }
 
   std::unique_ptr<Worker> open_worker(int device) override {
     HostDevice& executes = opened(device);
-    return start<HostWorker>(device, executes, *topology_, retired_delay_);
+    return started(device, [&]() -> std::unique_ptr<Worker> {
+      return std::make_unique<HostWorker>(executes, memory_, retired_delay_);
+    });
   }
 
-  void fill(int device, Part part, Pattern pattern, Bytes base) override {
-    std::byte* data = HostBuffer::data(part);
-    const auto block = [&](Bytes offset, Bytes bytes) {
-      fill_pattern(data + offset, bytes, pattern, base + offset);
-    };
-    opened(device).helpers.run(part.bytes, std::nullopt, std::cref(block));
+  void fill(Site by, Part part, Pattern pattern, Bytes base) override {
+    mgpu::fill(helpers(by), HostBuffer::data(part), part.bytes, pattern, base);
   }
 
-  Check check(int device, Part part, Pattern pattern, Bytes base) override {
-    const std::byte* data = HostBuffer::data(part);
-    std::mutex mutex;
-    Check sum;
-    const auto block = [&](Bytes offset, Bytes bytes) {
-      const Check found = check_pattern(data + offset, bytes, pattern, base + offset);
-      if (found.bad == 0) return;
-      const std::lock_guard lock(mutex);
-      sum.first = sum.bad == 0 ? offset + found.first : std::min(sum.first, offset + found.first);
-      sum.bad += found.bad;
-    };
-    opened(device).helpers.run(part.bytes, std::nullopt, std::cref(block));
-    for (Bytes i = 0; sum.bad > 0 && i < std::min<Bytes>(sum.got.size(), part.bytes - sum.first);
-         ++i)
-      sum.got[i] = static_cast<unsigned char>(data[sum.first + i]);
-    return sum;
+  Check check(Site by, Part part, Pattern pattern, Bytes base) override {
+    return mgpu::check(helpers(by), HostBuffer::data(part), part.bytes, pattern, base);
   }
 
   Nanos now() override { return steady_now(); }
@@ -138,12 +102,40 @@ class HostBackend final : public Backend {
 
  private:
   void load() {
-    if (topology_) return;
-    topology_ = std::make_unique<Topology>();
-    groups_ = make_groups(topology_->nodes(), topology_->caches(), count_);
+    if (!groups_.empty()) return;
+    const Topology& topology = memory_.topology();
+    groups_ = make_groups(topology.nodes(), topology.caches(), count_);
     if (groups_.empty())
       throw Error(ErrorKind::no_gpu, "no NUMA node has a CPU that this process may use");
     devices_.resize(groups_.size());
+    machine_.backend = BackendKind::host;
+    machine_.host = host_facts();
+    machine_.driver.nvml = "not used by the host backend";
+    machine_.environment = cuda_environment();
+    for (const CpuGroup& group : groups_) machine_.devices.push_back(describe(group));
+    machine_.links = plain_links(machine_);
+    memory_.open(machine_, Affinity::near);
+  }
+
+  Device describe(const CpuGroup& group) {
+    Device device;
+    device.ordinal = static_cast<int>(machine_.devices.size());
+    device.name = fmt::format("{} CPU{} of NUMA node{} {}", group.cpus.size(),
+                              group.cpus.size() == 1 ? "" : "s", group.nodes.size() == 1 ? "" : "s",
+                              fmt::join(group.nodes, ","));
+    device.memory_bytes = memory_.topology().nodes().size() == 1
+                              ? machine_.host.memory_bytes
+                              : std::optional(group.memory_bytes);
+    if (group.cache_bytes > 0) device.l2_bytes = group.cache_bytes;
+    if (group.nodes.size() == 1) device.numa = group.nodes.front();
+    device.near_cpus = device.cpus = group.cpus;
+    device.pageable_access = true;
+    device.peers.assign(groups_.size(), true);
+    return device;
+  }
+
+  Helpers& helpers(Site by) {
+    return by.on_host() ? memory_.helpers(by) : opened(by.index).helpers();
   }
 
   const CpuGroup& group_of(int ordinal) {
@@ -165,8 +157,9 @@ class HostBackend final : public Backend {
   }
 
   const std::optional<int> count_;
-  std::unique_ptr<Topology> topology_;
+  HostMemory memory_;
   std::vector<CpuGroup> groups_;
+  Machine machine_;
   std::vector<std::unique_ptr<HostDevice>> devices_;
   std::atomic<Nanos> retired_delay_ = 0;  // of queue threads that have ended
   Nanos delay_ = 0;

@@ -3,87 +3,34 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 namespace mgpu {
-namespace {
 
-constexpr Bytes block_unit = Bytes{64} << 10;
-
-}  // namespace
-
-HostBuffer::HostBuffer(const BufferSpec& spec)
-    : managed_(spec.kind == MemoryKind::managed), bytes_(spec.bytes), pages_(spec.bytes) {}
+HostBuffer::HostBuffer(MemoryKind kind, Bytes bytes, std::unique_ptr<Pages> pages)
+    : managed_(kind == MemoryKind::managed), bytes_(bytes), pages_(std::move(pages)) {}
 
 std::byte* HostBuffer::data(Part part) {
   const auto& buffer = static_cast<const HostBuffer&>(*part.buffer);
   if (part.offset > buffer.bytes_ || part.bytes > buffer.bytes_ - part.offset)
     throw Error(ErrorKind::runtime, fmt::format("[{}, +{}) lies outside its buffer of {} bytes",
                                                 part.offset, part.bytes, buffer.bytes_));
-  return buffer.pages_.data() + part.offset;
+  return buffer.pages_->data() + part.offset;
 }
 
-struct Helpers::Job {
-  const Work& work;
-  const Bytes bytes, block;
-  const std::optional<std::size_t> seat;
-  std::size_t inside = 0;  // helpers at it now; guarded by mutex_
-  std::atomic<Bytes> next = 0;
+HostDevice::HostDevice(const CpuGroup& group, Affinity affinity)
+    : group_(group),
+      affinity_(affinity),
+      helpers_(std::make_unique<Helpers>(group_.cpus, affinity)) {}
 
-  bool drained() const { return next >= bytes; }
-  void drain() {
-    for (Bytes offset = next.fetch_add(block); offset < bytes; offset = next.fetch_add(block))
-      work(offset, std::min(block, bytes - offset));
-  }
-};
-
-Helpers::Helpers(const std::vector<int>& cpus) {
-  jobs_.reserve(64);
-  for (std::size_t i = 0; i < cpus.size(); ++i)
-    threads_.emplace_back([this, i, cpu = cpus[i]](const std::stop_token& stop) {
-      // Bound one by one: where a CPU is busy Linux wakes several on the same other one, and they
-      // gain nothing.
-      bind_thread({&cpu, 1});
-      help(i, stop);
-    });
+void HostDevice::set_affinity(Affinity affinity) {
+  if (affinity == affinity_) return;
+  helpers_ = std::make_unique<Helpers>(group_.cpus, affinity);
+  affinity_ = affinity;
 }
 
-void Helpers::run(Bytes bytes, std::optional<std::size_t> seat, const Work& work) {
-  // Blocks small enough that a thread which loses its CPU delays the others little.
-  const Bytes block =
-      std::clamp(bytes / (8 * count()) / block_unit * block_unit, block_unit, 64 * block_unit);
-  Job job{work, bytes, block, seat};
-  std::unique_lock lock(mutex_);
-  jobs_.push_back(&job);
-  lock.unlock();
-  work_.notify_all();
-  if (seat) job.drain();
-  lock.lock();
-  done_.wait(lock, [&] { return job.drained() && job.inside == 0; });
-  std::erase(jobs_, &job);
+std::span<const int> HostDevice::cpus() const {
+  return affinity_ == Affinity::near ? std::span<const int>(group_.cpus) : std::span<const int>();
 }
-
-void Helpers::help(std::size_t seat, const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  auto job = jobs_.end();
-  const auto found = [&] {
-    job = std::ranges::find_if(jobs_,
-                               [seat](const Job* j) { return !j->drained() && j->seat != seat; });
-    return job != jobs_.end();
-  };
-  while (work_.wait(lock, stop, found)) {
-    Job& mine = **job;
-    ++mine.inside;
-    lock.unlock();
-    mine.drain();
-    lock.lock();
-    if (--mine.inside == 0) done_.notify_all();
-  }
-}
-
-HostDevice::HostDevice(const CpuGroup& what, bool movable)
-    : group(what),
-      numa(movable && what.nodes.size() == 1 ? std::optional(what.nodes.front()) : std::nullopt),
-      helpers(group.cpus) {}
 
 }  // namespace mgpu

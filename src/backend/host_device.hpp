@@ -4,69 +4,51 @@
 
 #include "backend/backend.hpp"
 #include "backend/cpus.hpp"
+#include "backend/helpers.hpp"
 
 #include <atomic>
-#include <condition_variable>
-#include <functional>
-#include <mutex>
-#include <optional>
-#include <stop_token>
-#include <thread>
-#include <vector>
+#include <cstddef>
+#include <memory>
+#include <span>
 
 namespace mgpu {
 
 class HostBuffer final : public Buffer {
  public:
-  explicit HostBuffer(const BufferSpec& spec);
+  HostBuffer(MemoryKind kind, Bytes bytes, std::unique_ptr<Pages> pages);
 
   /// The first byte of a part of a HostBuffer. Throws Error{runtime} where the part is not inside.
   static std::byte* data(Part part);
 
   bool managed() const { return managed_; }
-  const Pages& pages() const { return pages_; }
 
  private:
   bool managed_;
   Bytes bytes_;
-  Pages pages_;
+  std::unique_ptr<Pages> pages_;
 };
 
-/// Threads, one bound to each CPU of a device, that share work of any stream of it; asleep while
-/// there is none.
-class Helpers {
+class HostDevice {
  public:
-  /// Called with offset and size of blocks, by several threads at once; must not throw.
-  using Work = std::function<void(Bytes, Bytes)>;
-
   /// Throws std::system_error.
-  explicit Helpers(const std::vector<int>& cpus);
+  HostDevice(const CpuGroup& group, Affinity affinity);
+  HostDevice(const HostDevice&) = delete;
+  HostDevice& operator=(const HostDevice&) = delete;
 
-  std::size_t count() const { return threads_.size(); }
+  /// While none of its workers does anything. Throws std::system_error.
+  void set_affinity(Affinity affinity);
 
-  /// Blocking; from any thread, several at once. `seat`: the caller works too, on the CPU of that
-  /// index, whose helper leaves it alone; without one it sleeps.
-  void run(Bytes bytes, std::optional<std::size_t> seat, const Work& work);
+  /// The CPUs that threads for it are bound to; none with Affinity::none.
+  std::span<const int> cpus() const;
+  Helpers& helpers() { return *helpers_; }
+  /// The index of a CPU, for a worker: they take them in turn.
+  std::size_t next_seat() { return workers_++ % group_.cpus.size(); }
 
  private:
-  struct Job;
-  void help(std::size_t seat, const std::stop_token& stop);
-
-  std::mutex mutex_;
-  std::condition_variable_any work_;
-  std::condition_variable done_;
-  std::vector<Job*> jobs_;
-  std::vector<std::jthread> threads_;  // last: stopped and joined before what they use goes
-};
-
-struct HostDevice {
-  /// `movable`: there are other nodes that memory could be on. Throws std::system_error.
-  HostDevice(const CpuGroup& what, bool movable);
-
-  const CpuGroup group;
-  const std::optional<int> numa;  ///< that memory can be bound to
-  Helpers helpers;
-  std::atomic<std::size_t> workers = 0;  ///< made so far: they take the CPUs in turn
+  const CpuGroup group_;
+  Affinity affinity_;
+  std::unique_ptr<Helpers> helpers_;
+  std::atomic<std::size_t> workers_ = 0;
 };
 
 }  // namespace mgpu

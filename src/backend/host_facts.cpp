@@ -110,6 +110,12 @@ std::optional<Bytes> room(const CgroupMemory& cgroup) {
   return *limit - std::min(*limit, used);
 }
 
+std::vector<int> only_allowed(std::span<const int> cpus) {
+  std::vector<int> both;
+  std::ranges::set_intersection(cpus, allowed_cpus(), std::back_inserter(both));
+  return both;
+}
+
 }  // namespace
 
 std::vector<int> parse_cpu_list(std::string_view text) {
@@ -142,6 +148,22 @@ const std::vector<int>& allowed_cpus() {
   return cpus;
 }
 
+std::vector<NumaNode> numa_nodes(const std::string& sysfs) {
+  const std::string folder = sysfs + "/devices/system/node/";
+  std::vector<NumaNode> nodes;
+  for (const int number : parse_cpu_list(read_text(folder + "online"))) {
+    const std::string node = fmt::format("{}node{}/", folder, number);
+    const Bytes memory = kibibytes(read_text(node + "meminfo"), "MemTotal:");
+    const auto cpus = parse_cpu_list(read_text(node + "cpulist"));
+    if (memory > 0) nodes.push_back({number, only_allowed(cpus), memory});
+  }
+  // Memory that a virtual machine got later may be missing in what its only node says.
+  const Bytes all = kibibytes(read_text("/proc/meminfo"), "MemTotal:");
+  if (nodes.empty()) nodes.push_back({0, allowed_cpus(), all});
+  if (nodes.size() == 1) nodes[0].memory_bytes = std::max(nodes[0].memory_bytes, all);
+  return nodes;
+}
+
 Host host_facts() {
   Host host;
   if (utsname system{}; uname(&system) == 0) {
@@ -150,8 +172,7 @@ Host host_facts() {
   }
   host.cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   host.allowed_cpus = allowed_cpus();
-  const auto nodes = parse_cpu_list(read_text("/sys/devices/system/node/online"));
-  host.numa = std::max(1, static_cast<int>(nodes.size()));
+  host.nodes = numa_nodes();
   if (const Bytes total = kibibytes(read_text("/proc/meminfo"), "MemTotal:"); total > 0)
     host.memory_bytes = total;
   using Names = std::pair<const char*, const char*>;
@@ -173,8 +194,8 @@ std::map<std::string, std::string> cuda_environment() {
 NearCpus near_cpus(std::string_view pci, const std::string& sysfs) {
   const std::string folder = sysfs + "/bus/pci/devices/" + sysfs_name(pci);
   NearCpus near;
-  std::ranges::set_intersection(parse_cpu_list(read_text(folder + "/local_cpulist")),
-                                allowed_cpus(), std::back_inserter(near.cpus));
+  near.all = parse_cpu_list(read_text(folder + "/local_cpulist"));
+  near.cpus = only_allowed(near.all);
   // The kernel says -1 where the firmware does not tell.
   if (const auto node = number<int>(read_text(folder + "/numa_node")); node && *node >= 0)
     near.numa = node;
@@ -248,9 +269,11 @@ Bytes node_memory(std::string_view meminfo) {
 }
 
 Bytes available_on_node(int node) {
-  const auto text = read_text(fmt::format("/sys/devices/system/node/node{}/meminfo", node));
+  const std::string folder = "/sys/devices/system/node/";
+  const bool alone = parse_cpu_list(read_text(folder + "has_memory")).size() < 2;
+  const auto text = read_text(fmt::format("{}node{}/meminfo", folder, node));
   const Bytes host = available_memory();
-  return text.empty() ? host : std::min(host, node_memory(text));
+  return alone || text.empty() ? host : std::min(host, node_memory(text));
 }
 
 std::optional<Nanos> parse_schedstat(std::string_view text) {
@@ -261,9 +284,12 @@ std::optional<Nanos> parse_schedstat(std::string_view text) {
 std::optional<Nanos> run_queue_delay() {
   std::optional<Nanos> sum;
   std::error_code error;
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error))
-    if (const auto delay = parse_schedstat(read_text(thread.path().string() + "/schedstat")))
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    const std::string task = thread.path().string();
+    if (read_text(task + "/comm") != std::string(queue_thread_name) + '\n') continue;
+    if (const auto delay = parse_schedstat(read_text(task + "/schedstat")))
       sum = sum.value_or(0) + *delay;
+  }
   return sum;
 }
 

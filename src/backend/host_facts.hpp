@@ -23,13 +23,18 @@ std::vector<int> parse_cpu_list(std::string_view text);
 /// it.
 const std::vector<int>& allowed_cpus();
 
+/// NUMA nodes with memory, also those without CPUs, by sysfs; where it has none, all CPUs that are
+/// allowed are node 0. An only node has all memory of the host.
+std::vector<NumaNode> numa_nodes(const std::string& sysfs = "/sys");
+
 /// All of Host, from /proc, /sys and the environment; no hwloc.
 Host host_facts();
 /// CUDA_* variables that are set.
 std::map<std::string, std::string> cuda_environment();
 
 struct NearCpus {
-  std::vector<int> cpus;  ///< allowed ones; empty: unknown
+  std::vector<int> all;   ///< allowed or not; empty: unknown
+  std::vector<int> cpus;  ///< those that this process may use
   std::optional<int> numa;
 };
 /// Of a PCI device, "00000000:17:00.0", by sysfs alone: hwloc's I/O discovery is slow and may wake
@@ -52,12 +57,15 @@ Bytes available_memory(std::string_view meminfo, std::span<const CgroupMemory> c
 Bytes available_memory();
 /// Free and page cache, by the text of /sys/devices/system/node/nodeN/meminfo.
 Bytes node_memory(std::string_view meminfo);
-/// The least of both: what can be had now on one NUMA node.
+/// The least of both: what can be had now on one NUMA node; of an only node, that of the process.
 Bytes available_on_node(int node);
 
 /// The second field of a schedstat file: time spent runnable without a CPU.
 std::optional<Nanos> parse_schedstat(std::string_view text);
-/// That time of the living threads of this process; nullopt where the kernel does not tell.
+/// The name of threads that copy. Those that wait for them hand their CPU on again and again, and
+/// are runnable all the while: that delays nobody.
+inline constexpr const char* queue_thread_name = "copy";
+/// That time of the living threads of this name; nullopt where the kernel does not tell.
 std::optional<Nanos> run_queue_delay();
 /// That of the calling thread; 0 where the kernel does not tell.
 Nanos thread_queue_delay();

@@ -4,7 +4,7 @@
 #include "backend/host_copy.hpp"
 #include "backend/host_facts.hpp"
 
-#include <unistd.h>
+#include <pthread.h>
 
 namespace mgpu {
 namespace {
@@ -16,41 +16,43 @@ constexpr std::uint32_t capacity = 256;  // of the ring; divides 2^32, so that c
 
 }  // namespace
 
-HostWorker::HostWorker(HostDevice& device, const Topology& topology,
-                       std::atomic<Nanos>& retired_delay)
+HostWorker::HostWorker(HostDevice& device, HostMemory& memory, std::atomic<Nanos>& retired_delay)
     : device_(device),
-      topology_(topology),
+      memory_(memory),
       retired_delay_(retired_delay),
-      seat_(device.workers++ % device.group.cpus.size()),
+      seat_(device.next_seat()),
       ring_(capacity),
       times_(64),
-      thread_([this] { execute_all(); }) {}
+      // Asked here: the thread may start late, when the device has been opened otherwise.
+      thread_([this, cpus = device.cpus()] {
+        if (!cpus.empty()) bind_thread(cpus.subspan(seat_, 1));
+        execute_all();
+      }) {}
 
 HostWorker::~HostWorker() {
   submit({});
 }
 
 Nanos HostWorker::begin(Nanos) {
-  // Not the main thread: what it starts later, processes included, would inherit the few CPUs of
-  // one device.
-  if (gettid() != getpid()) bind_thread(device_.group.cpus);
+  bind_thread(device_.cpus());
   marks_ = 0;
   return steady_now();
 }
 
-void HostWorker::advise(Part, Advice advice, int) {
+void HostWorker::advise(Part, Advice advice, Site) {
   if (advice != Advice::none)
     throw Error(ErrorKind::unavailable,
                 "the host backend takes no advice on memory: leave out --advise");
 }
 
-void HostWorker::prefetch(Part part) {
+void HostWorker::prefetch(Part part, Site to) {
   Command command;
   command.kind = Command::Kind::prefetch;
   command.destination = HostBuffer::data(part);
   // Memory that cannot move is a command all the same, so that what a policy submits costs what it
   // costs.
-  command.bytes = static_cast<const HostBuffer&>(*part.buffer).managed() ? part.bytes : 0;
+  if (static_cast<const HostBuffer&>(*part.buffer).managed()) command.node = memory_.node(to);
+  command.bytes = part.bytes;
   submit(command);
 }
 
@@ -113,7 +115,7 @@ void HostWorker::submit(const Command& command) {
 }
 
 void HostWorker::execute_all() {
-  bind_thread({&device_.group.cpus[seat_], 1});
+  pthread_setname_np(pthread_self(), queue_thread_name);
   for (std::uint32_t number = 0;; ++number) {
     await(given_, number + 1);
     const Command& command = ring_[number % capacity];
@@ -130,8 +132,8 @@ void HostWorker::execute(const Command& command) {
     case Command::Kind::copy:
       return copy_now(command);
     case Command::Kind::prefetch:
-      if (device_.numa && command.bytes > 0)
-        topology_.bind_memory(command.destination, command.bytes, *device_.numa, true);
+      if (command.node && command.bytes > 0)
+        memory_.move(command.destination, command.bytes, *command.node);
       return;
     case Command::Kind::mark:
       times_[command.mark] = steady_now();
@@ -155,8 +157,8 @@ void HostWorker::copy_now(const Command& command) {
         return copy_by_memcpy(destination, source, bytes, streaming);
     }
   };
-  if (command.bytes < alone_below || device_.helpers.count() < 2) return block(0, command.bytes);
-  device_.helpers.run(command.bytes, seat_, std::cref(block));
+  if (command.bytes < alone_below || device_.helpers().count() < 2) return block(0, command.bytes);
+  device_.helpers().run(command.bytes, seat_, std::cref(block));
 }
 
 }  // namespace mgpu

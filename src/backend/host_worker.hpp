@@ -4,6 +4,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/host_device.hpp"
+#include "backend/host_memory.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -16,13 +17,13 @@ class HostWorker final : public Worker {
  public:
   /// All must outlive it; `retired_delay` grows by its thread's run-queue delay as that ends.
   /// Throws std::system_error.
-  HostWorker(HostDevice& device, const Topology& topology, std::atomic<Nanos>& retired_delay);
+  HostWorker(HostDevice& device, HostMemory& memory, std::atomic<Nanos>& retired_delay);
   ~HostWorker() override;  ///< executes what is queued first
 
   Nanos begin(Nanos release) override;
   Nanos now() override { return steady_now(); }
-  void advise(Part part, Advice advice, int home) override;
-  void prefetch(Part part) override;
+  void advise(Part part, Advice advice, Site home) override;
+  void prefetch(Part part, Site to) override;
   void copy(Part destination, Part source, Engine engine, int access) override;
   int mark() override;
   void wait_for(Worker& other, OwnerWait how) override;
@@ -37,6 +38,7 @@ class HostWorker final : public Worker {
     std::byte* destination = nullptr;
     const std::byte* source = nullptr;
     Bytes bytes = 0;
+    std::optional<int> node;
     Engine engine = Engine::kernel;
     int access = 16;
     std::size_t mark = 0;
@@ -51,9 +53,9 @@ class HostWorker final : public Worker {
   void copy_now(const Command& command);
 
   HostDevice& device_;
-  const Topology& topology_;
+  HostMemory& memory_;
   std::atomic<Nanos>& retired_delay_;
-  const std::size_t seat_;  // index of the CPU that its thread is bound to
+  const std::size_t seat_;  // index of its thread's CPU
   std::vector<Command> ring_;
   std::vector<Nanos> times_;
   int marks_ = 0;

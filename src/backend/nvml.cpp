@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "backend/nvml.hpp"
 
+#include "backend/nvml_calls.hpp"
+
 #include <algorithm>
 #include <array>
-#include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -12,60 +13,8 @@
 namespace mgpu {
 namespace {
 
-struct NvmlDevice;  // opaque
-
-struct CloseLibrary {
-  void operator()(void* library) const { dlclose(library); }
-};
-using Library = std::unique_ptr<void, CloseLibrary>;
-
-Library open_library(const char* name) {
-  Library library(dlopen(name, RTLD_NOW | RTLD_LOCAL));
-  if (!library) throw std::runtime_error(dlerror());
-  return library;
-}
-
-/// Null where the library has none.
-template <class Function>
-Function* seek_function(const Library& library, const char* name) {
-  return reinterpret_cast<Function*>(dlsym(library.get(), name));
-}
-
-template <class Function>
-Function* find_function(const Library& library, const char* name) {
-  auto* const function = seek_function<Function>(library, name);
-  if (function == nullptr) throw std::runtime_error(dlerror());
-  return function;
-}
-
-// nvmlTemperature_v1_t and nvmlProcessInfo_v2_t.
-struct NvmlTemperature {
-  unsigned version = sizeof(NvmlTemperature) | 1U << 24;
-  unsigned sensor = 0;  // the GPU's own
-  int celsius = 0;
-};
-struct NvmlProcess {
-  unsigned pid = 0;
-  unsigned long long used_bytes = 0;
-  unsigned gpu_instance = 0, compute_instance = 0;
-};
-static_assert(sizeof(NvmlTemperature) == 12 && sizeof(NvmlProcess) == 24);
-
 constexpr int nvml_insufficient_size = 7;
 constexpr int nvml_sm_clock = 1, nvml_memory_clock = 2;
-
-/// A number that a function gives, where the library has it and the GPU supports it.
-template <class Value, class Function, class... Kind>
-std::optional<Value> ask(Function* function, NvmlDevice* device, Kind... kind) {
-  Value value{};
-  if (function == nullptr || function(device, kind..., &value) != 0) return std::nullopt;
-  return value;
-}
-
-std::optional<int> as_int(std::optional<unsigned> value) {
-  if (!value) return std::nullopt;
-  return static_cast<int>(*value);
-}
 
 std::optional<double> as_watts(std::optional<unsigned> milliwatts) {
   if (!milliwatts) return std::nullopt;
@@ -89,21 +38,20 @@ std::string kernel_module_version() {
 
 }  // namespace
 
-// Declared here because toolkits do not always bring nvml.h. All return nvmlReturn_t, 0 for
-// success.
+// All return nvmlReturn_t, 0 for success.
 struct Nvml::Functions {
-  explicit Functions(const char* name) : library(open_library(name)) {}
+  explicit Functions(const char* name) : library(name) {}
 
-  Library library;
-  int (*init)() = find_function<int()>(library, "nvmlInit_v2");
-  int (*shutdown)() = find_function<int()>(library, "nvmlShutdown");
-  const char* (*error_string)(int) = find_function<const char*(int)>(library, "nvmlErrorString");
+  NvmlLibrary library;
+  int (*init)() = library.find<int()>("nvmlInit_v2");
+  int (*shutdown)() = library.find<int()>("nvmlShutdown");
+  const char* (*error_string)(int) = library.find<const char*(int)>("nvmlErrorString");
   int (*driver_version)(char*, unsigned) =
-      find_function<int(char*, unsigned)>(library, "nvmlSystemGetDriverVersion");
+      library.find<int(char*, unsigned)>("nvmlSystemGetDriverVersion");
   int (*by_uuid)(const char*, NvmlDevice**) =
-      find_function<int(const char*, NvmlDevice**)>(library, "nvmlDeviceGetHandleByUUID");
+      library.find<int(const char*, NvmlDevice**)>("nvmlDeviceGetHandleByUUID");
   int (*mig_mode)(NvmlDevice*, unsigned*, unsigned*) =
-      find_function<int(NvmlDevice*, unsigned*, unsigned*)>(library, "nvmlDeviceGetMigMode");
+      library.find<int(NvmlDevice*, unsigned*, unsigned*)>("nvmlDeviceGetMigMode");
 
   // Of telemetry: null where a library is too old, or too new, to have it.
   using Number = int(NvmlDevice*, unsigned*);
@@ -111,18 +59,15 @@ struct Nvml::Functions {
   using Reasons = int(NvmlDevice*, unsigned long long*);
   using Temperature = int(NvmlDevice*, NvmlTemperature*);
   using Processes = int(NvmlDevice*, unsigned* count, NvmlProcess*);
-  NumberOf* clock = seek_function<NumberOf>(library, "nvmlDeviceGetClockInfo");
-  NumberOf* max_clock = seek_function<NumberOf>(library, "nvmlDeviceGetMaxClockInfo");
-  Number* power = seek_function<Number>(library, "nvmlDeviceGetPowerUsage");
-  Number* power_limit = seek_function<Number>(library, "nvmlDeviceGetEnforcedPowerLimit");
-  Temperature* temperature = seek_function<Temperature>(library, "nvmlDeviceGetTemperatureV");
-  NumberOf* old_temperature = seek_function<NumberOf>(library, "nvmlDeviceGetTemperature");
-  Reasons* event_reasons =
-      seek_function<Reasons>(library, "nvmlDeviceGetCurrentClocksEventReasons");
-  Reasons* throttle_reasons =
-      seek_function<Reasons>(library, "nvmlDeviceGetCurrentClocksThrottleReasons");
-  Processes* processes =
-      seek_function<Processes>(library, "nvmlDeviceGetComputeRunningProcesses_v3");
+  NumberOf* clock = library.seek<NumberOf>("nvmlDeviceGetClockInfo");
+  NumberOf* max_clock = library.seek<NumberOf>("nvmlDeviceGetMaxClockInfo");
+  Number* power = library.seek<Number>("nvmlDeviceGetPowerUsage");
+  Number* power_limit = library.seek<Number>("nvmlDeviceGetEnforcedPowerLimit");
+  Temperature* temperature = library.seek<Temperature>("nvmlDeviceGetTemperatureV");
+  NumberOf* old_temperature = library.seek<NumberOf>("nvmlDeviceGetTemperature");
+  Reasons* event_reasons = library.seek<Reasons>("nvmlDeviceGetCurrentClocksEventReasons");
+  Reasons* throttle_reasons = library.seek<Reasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
+  Processes* processes = library.seek<Processes>("nvmlDeviceGetComputeRunningProcesses_v3");
 
   std::optional<int> celsius(NvmlDevice* device) const {
     NvmlTemperature reading;
@@ -136,7 +81,7 @@ struct Nvml::Functions {
     return bits.value_or(0);
   }
 
-  std::optional<int> others(NvmlDevice* device) const {
+  std::optional<int> others(NvmlDevice* device, bool present) const {
     if (processes == nullptr) return std::nullopt;
     std::vector<NvmlProcess> found(16);
     int status = nvml_insufficient_size;
@@ -149,6 +94,7 @@ struct Nvml::Functions {
     if (status != 0) return std::nullopt;
     std::vector<unsigned> pids;
     for (const auto& process : found) pids.push_back(process.pid);
+    if (!present) return static_cast<int>(std::set(pids.begin(), pids.end()).size());
     return other_processes(pids, is_own_thread);
   }
 };
@@ -188,7 +134,7 @@ Nvml::Identity Nvml::identify(const std::string& uuid) const {
   return {"GPU-" + uuid, false};
 }
 
-std::optional<Telemetry> Nvml::telemetry(const std::string& uuid) const {
+std::optional<Telemetry> Nvml::telemetry(const std::string& uuid, bool present) const {
   NvmlDevice* device = nullptr;
   if (!functions_ || functions_->by_uuid(uuid.c_str(), &device) != 0) return std::nullopt;
   const auto& of = *functions_;
@@ -201,8 +147,19 @@ std::optional<Telemetry> Nvml::telemetry(const std::string& uuid) const {
   now.power_limit_w = as_watts(ask<unsigned>(of.power_limit, device));
   now.temperature_c = of.celsius(device);
   now.event_reasons = event_reason_words(of.reasons(device));
-  now.other_processes = of.others(device);
+  now.other_processes = of.others(device, present);
   return now;
+}
+
+NvmlTopology Nvml::topology(std::span<const std::string> uuids) const {
+  if (!functions_) return {};
+  std::vector<NvmlDevice*> devices;
+  for (const std::string& uuid : uuids) {
+    NvmlDevice* device = nullptr;
+    if (functions_->by_uuid(uuid.c_str(), &device) != 0) device = nullptr;
+    devices.push_back(device);
+  }
+  return ask_topology(functions_->library, devices);
 }
 
 std::vector<std::string> event_reason_words(unsigned long long bits) {

@@ -3,6 +3,7 @@
 // it can. Throws nothing.
 #pragma once
 
+#include "backend/nvml_links.hpp"
 #include "model/evidence.hpp"
 
 #include <functional>
@@ -37,8 +38,13 @@ class Nvml {
 
   /// The state of a device now, by its Identity::uuid; nullopt without NVML or the device.
   /// Blocking: a dozen calls of the driver, each from microseconds to milliseconds, so never inside
-  /// a sample. What NVML cannot tell is absent: most of it for a MIG instance.
-  std::optional<Telemetry> telemetry(const std::string& uuid) const;
+  /// a sample. What NVML cannot tell is absent: most of it for a MIG instance. `present`: this
+  /// process has a context there; without one, every process there is another.
+  std::optional<Telemetry> telemetry(const std::string& uuid, bool present = true) const;
+
+  /// Links of devices, by their Identity::uuid; empty without NVML. Blocking: some ten calls of the
+  /// driver a device and a pair.
+  NvmlTopology topology(std::span<const std::string> uuids) const;
 
  private:
   struct Functions;

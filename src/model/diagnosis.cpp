@@ -15,16 +15,21 @@ constexpr double slow_clock = 0.98;      // of the highest SM clock
 constexpr double migrated_share = 0.01;  // of the bytes copied, per sample
 
 bool shared_array(const Case& what) {
+  const auto one_array = [](const Place& place) {
+    return place.kind == Place::Kind::device || place.kind == Place::Kind::node;
+  };
   return what.split > 1 &&
-         (what.memory == MemoryKind::managed || what.to.kind != Place::Kind::local);
+         (what.memory == MemoryKind::managed || one_array(what.from) || one_array(what.to));
 }
 
 bool away_from_home(const Case& what) {
   if (what.memory == MemoryKind::managed && what.advise != Advice::preferred &&
       what.advise != Advice::accessed_by)
     return false;
-  return what.to.kind == Place::Kind::device &&
-         std::ranges::any_of(what.gpus, [&](int gpu) { return gpu != what.to.device; });
+  // Two places that differ were asked for because of the link between them.
+  if (what.from != what.to) return false;
+  return what.to.on_host() ||
+         std::ranges::any_of(what.gpus, [&](int gpu) { return !site_of(what.to, gpu).is(gpu); });
 }
 
 std::string describe_policy(const CaseResult& result, CauseKind cause) {
@@ -57,9 +62,13 @@ std::string describe_policy(const CaseResult& result, CauseKind cause) {
     case CauseKind::narrow_access:
       return fmt::format("the kernel moves {} bytes an access", what.access);
     case CauseKind::remote_home:
+      if (what.to.on_host())
+        return "the arrays are on the host: every access crosses the link to it";
       return fmt::format(
           "the arrays are on device {}: every access of another one crosses the link",
-          what.to.device);
+          what.to.index);
+    case CauseKind::pageable_staging:
+      return "pageable memory is staged: the driver copies it through pinned buffers of its own";
     case CauseKind::shared_block:
       return "slices of two devices meet inside a 2 MiB block, which each takes from the other";
     case CauseKind::cold:
@@ -251,8 +260,20 @@ std::vector<Suspect> suspects(const Case& what, const Machine& machine) {
     if (managed)
       suspect(CauseKind::remote_home, "--advise none", [](Case& c) { c.advise = Advice::none; });
     else
-      suspect(CauseKind::remote_home, "--home local", [](Case& c) { c.from = c.to = {}; });
+      suspect(CauseKind::remote_home,
+              what.to.on_host() ? "--memory device --home local" : "--home local", [](Case& c) {
+                c.from = c.to = {};
+                c.memory = c.source_memory = c.destination_memory = MemoryKind::device;
+              });
   }
+  const bool pageable =
+      what.source_memory == MemoryKind::pageable || what.destination_memory == MemoryKind::pageable;
+  if (pageable && machine.backend == BackendKind::cuda)
+    suspect(CauseKind::pageable_staging, "--memory pinned", [](Case& c) {
+      c.memory = MemoryKind::pinned;
+      for (MemoryKind* side : {&c.source_memory, &c.destination_memory})
+        if (*side == MemoryKind::pageable) *side = MemoryKind::pinned;
+    });
   if (what.cold) suspect(CauseKind::cold, "leaving out --cold", [](Case& c) { c.cold = false; });
   if (what.owner_wait != OwnerWait::none && shared_array(what))
     suspect(CauseKind::owner_wait, "--owner-wait none",

@@ -46,6 +46,7 @@ struct Telemetry {
   std::vector<std::string> event_reasons;  ///< that hold its clocks down: "sw-power-cap",
                                            ///< "hw-slowdown", ...; idle is none
   std::optional<int> other_processes;      ///< that compute on it beside this one
+  bool operator==(const Telemetry&) const = default;
 };
 
 }  // namespace mgpu

@@ -121,16 +121,16 @@ void describe(T& c, V&& v) {
   v("threads", c.threads);
   v("peer", c.peer);
   v("wait", c.wait);
-  v("affinity", Absent{});
+  v("affinity", maybe(c.affinity, true));  // older files lack it
 }
 
 /// What makes two cases the same but for their devices: key and text of every stored field, `gpus`
-/// left out.
+/// and `affinity` left out.
 inline std::vector<std::pair<std::string, std::string>> identity_fields(const Case& what) {
   std::vector<std::pair<std::string, std::string>> fields;
   describe(what, [&]<class T>(std::string_view key, const T& field) {
     if constexpr (!is_a<T, Derived> && !std::same_as<T, Absent>)
-      if (key != "gpus") fields.emplace_back(key, field_text(field));
+      if (key != "gpus" && key != "affinity") fields.emplace_back(key, field_text(field));
   });
   return fields;
 }
@@ -189,8 +189,19 @@ void describe(T& d, V&& v) {
   v("event_samples", d.event_samples);
   v("rate", d.rate);
   v("of_peak", d.of_peak);
+  v("bottleneck", d.bottleneck);
+  v("cpus", maybe(d.cpus, !d.cpus.empty()));
   v("before", d.before);
   v("after", d.after);
+}
+
+template <Of<DirectionResult> T, class V>
+void describe(T& d, V&& v) {
+  v("direction", d.direction);
+  v("bytes", d.bytes);
+  v("time_ns", d.time_ns);
+  v("device_ns", d.device_ns);
+  v("rate", d.rate);
 }
 
 template <Of<Mismatch> T, class V>
@@ -289,8 +300,10 @@ void describe(T& r, V&& v) {
   v("bytes_copied", r.bytes_copied);
   v("bytes_moved", r.bytes_moved);
   v("rates", maybe(r.rates, sampled));
+  v("basis", maybe(r.basis, true, Basis::moved));  // older files lack it
   v("of_peak", r.of_peak);
-  v("per_direction", Absent{});
+  v("bottleneck", r.bottleneck);
+  v("per_direction", maybe(r.per_direction, !r.per_direction.empty()));
   v("per_device", r.per_device);
   v("overlap", r.overlap);
   std::optional<Efficiency> efficiency;

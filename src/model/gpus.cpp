@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -220,10 +221,27 @@ std::vector<int> resolve_gpus(const GpuList& list, const Machine& machine,
 }
 
 PlaceSpec parse_place(std::string_view text, std::string_view option) {
-  if (text == "local") return {};
-  if (auto gpu = parse_one(text)) return {PlaceSpec::Kind::gpu, std::move(*gpu)};
+  constexpr std::string_view host = "host";
+  PlaceSpec place;
+  if (text == "local") return place;
+  if (text.starts_with(host)) {
+    const std::string_view rest = text.substr(host.size());
+    place.kind = rest.empty() ? PlaceSpec::Kind::host : PlaceSpec::Kind::node;
+    const char* const end = text.data() + text.size();
+    if (rest.empty()) return place;
+    if (rest.size() > 1 && rest[0] == ':' && std::isdigit(static_cast<unsigned char>(rest[1])))
+      if (const auto read = std::from_chars(rest.data() + 1, end, place.node);
+          read.ec == std::errc() && read.ptr == end)
+        return place;
+  } else if (auto gpu = parse_one(text)) {
+    place.kind = PlaceSpec::Kind::gpu;
+    place.gpu = std::move(*gpu);
+    return place;
+  }
   throw bad_value(option, text,
-                  "is no place: write local, or one GPU by its ordinal, UUID or PCI address");
+                  "is no place: write local, host, host:0 for a NUMA node, or one GPU by its "
+                  "ordinal, UUID or PCI "
+                  "address");
 }
 
 }  // namespace mgpu

@@ -30,15 +30,17 @@ GpuList parse_gpus(std::string_view text, std::string_view option);
 /// where two entries name one device, or for a UUID or PCI address on the host backend.
 std::vector<int> resolve_gpus(const GpuList& list, const Machine& machine, std::string_view option);
 
-/// Where an array lives: with the device that copies each slice, or on one device.
+/// Where an array lives: with the device that copies each slice, on one device, on the NUMA node
+/// nearest the device that copies each slice, or on one node.
 struct PlaceSpec {
-  enum class Kind { local, gpu };
+  enum class Kind { local, gpu, host, node };
   Kind kind = Kind::local;
   GpuSelector gpu;
+  int node = 0;
   bool operator==(const PlaceSpec&) const = default;
 };
 
-/// "local", or one GPU in any notation of --gpus. Throws Error{usage}.
+/// "local", "host", "host:N", or one GPU in any notation of --gpus. Throws Error{usage}.
 PlaceSpec parse_place(std::string_view text, std::string_view option);
 
 }  // namespace mgpu

@@ -2,40 +2,61 @@
 #include "model/plan.hpp"
 
 #include "model/fields.hpp"
+#include "model/paths.hpp"
+#include "model/refusal.hpp"
 #include "model/runtimes.hpp"
 #include "model/schedule.hpp"
 #include "model/sweep.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
-#include <set>
 
 namespace mgpu {
 namespace {
-
-constexpr int max_lanes_per_device = 64;
 
 const Device& device_of(const Machine& machine, int ordinal) {
   return machine.devices[static_cast<std::size_t>(ordinal)];
 }
 
-std::string label(const Machine& machine, int ordinal) {
-  return fmt::format("{} {}", machine.backend == BackendKind::host ? "device" : "GPU", ordinal);
+Place resolve_place(const PlaceSpec& spec, std::string_view option, const Machine& machine) {
+  switch (spec.kind) {
+    case PlaceSpec::Kind::local:
+      return {};
+    case PlaceSpec::Kind::gpu:
+      return {Place::Kind::device, resolve_gpus({spec.gpu}, machine, option).front()};
+    case PlaceSpec::Kind::host:
+      return {Place::Kind::host};
+    case PlaceSpec::Kind::node:
+      break;
+  }
+  const std::vector<NumaNode>& nodes = machine.host.nodes;
+  if (!nodes.empty() && std::ranges::find(nodes, spec.node, &NumaNode::number) == nodes.end()) {
+    std::vector<int> numbers;
+    for (const NumaNode& node : nodes) numbers.push_back(node.number);
+    throw Error(ErrorKind::unavailable,
+                fmt::format("{} host:{}: there is no NUMA node {}, only {}", option, spec.node,
+                            spec.node, fmt::join(numbers, ", ")));
+  }
+  return {Place::Kind::node, spec.node};
 }
 
-Place resolve_place(const std::optional<PlaceSpec>& spec, const Machine& machine) {
-  if (!spec || spec->kind == PlaceSpec::Kind::local) return {};
-  return {Place::Kind::device, resolve_gpus({spec->gpu}, machine, "--home").front()};
-}
-
-std::vector<int> resolve_executors(const CaseSpec& spec, const Place& home,
-                                   const Machine& machine) {
+std::vector<int> resolve_executors(const CaseSpec& spec, const Case& what, const Machine& machine) {
   if (!spec.gpus.empty()) return resolve_gpus(spec.gpus, machine, "--gpus");
-  // With both arrays on a named GPU, that GPU copies them unless --gpus says otherwise.
-  if (home.kind == Place::Kind::device) return {home.device};
+  // With both arrays on named GPUs, the one that is copied to copies unless --gpus says otherwise.
+  if (what.from.kind == Place::Kind::device && what.to.kind == Place::Kind::device)
+    return {what.to.index};
   return resolve_gpus({GpuSelector{}}, machine, "--gpus");
+}
+
+// Pinned memory where none was asked for: what is not managed lies on the host as that.
+MemoryKind kind_at(const Place& place, MemoryKind asked) {
+  if (asked == MemoryKind::managed) return asked;
+  if (!place.on_host()) return MemoryKind::device;
+  return asked == MemoryKind::pageable ? asked : MemoryKind::pinned;
 }
 
 Bytes resolve_size(const CaseSpec& spec, std::size_t gpus, BackendKind backend) {
@@ -50,90 +71,6 @@ Bytes resolve_size(const CaseSpec& spec, std::size_t gpus, BackendKind backend) 
   return *bytes;
 }
 
-// What is impossible on every machine is usage, what is impossible on this one is unavailable.
-std::optional<Skip> refusal(const Case& what, const CaseSpec& spec, const Request& request,
-                            const Machine& machine) {
-  const auto usage = [](std::string why) { return Skip{ErrorKind::usage, std::move(why)}; };
-  const auto unavailable = [](std::string why) {
-    return Skip{ErrorKind::unavailable, std::move(why)};
-  };
-  const bool managed = what.memory == MemoryKind::managed;
-  const bool host = machine.backend == BackendKind::host;
-
-  std::set<int> used(what.gpus.begin(), what.gpus.end());
-  for (const Place& place : {what.from, what.to})
-    if (place.kind == Place::Kind::device) used.insert(place.device);
-
-  const auto most =
-      (static_cast<std::size_t>(what.split) + what.gpus.size() - 1) / what.gpus.size();
-  if (most > max_lanes_per_device)
-    return usage(fmt::format("--split {}: that is {} slices a device, at most {} are possible",
-                             what.split, most, max_lanes_per_device));
-  if (!managed && spec.prefetch.value_or(Prefetch::none) != Prefetch::none)
-    return usage(
-        fmt::format("--prefetch {} is for managed memory: add --unified", name(*spec.prefetch)));
-  if (!managed && (what.cold || what.advise != Advice::none))
-    return usage(
-        fmt::format("{} is for managed memory: add --unified", what.cold ? "--cold" : "--advise"));
-  if (!managed && request.sampling.counters)
-    return usage("--counters counts what managed memory does: add --unified");
-  if (host && what.advise != Advice::none)
-    return unavailable(
-        fmt::format("--advise {}: the host backend takes no advice", name(what.advise)));
-  if (what.gpus.size() > 1 &&
-      std::ranges::any_of(what.gpus, [&](int g) { return device_of(machine, g).mig; }))
-    return unavailable(
-        "--gpus names several MIG instances, and a process can use one MIG instance: name one of "
-        "them");
-
-  if (managed) {
-    for (const int gpu : used) {
-      const Device& device = device_of(machine, gpu);
-      if (!device.managed)
-        return unavailable(fmt::format("unified memory is not supported on {}: use --memory device",
-                                       label(machine, gpu)));
-      if (device.concurrent_managed) continue;
-      if (spec.prefetch && *spec.prefetch != Prefetch::none)
-        return unavailable(
-            fmt::format("--prefetch {}: {} has concurrentManagedAccess=0, so it cannot prefetch: "
-                        "use --no-prefetch",
-                        name(*spec.prefetch), label(machine, gpu)));
-      if (what.advise != Advice::none)
-        return unavailable(fmt::format(
-            "--advise {}: {} has concurrentManagedAccess=0, so it takes no advice: leave it out",
-            name(what.advise), label(machine, gpu)));
-      if (request.sampling.oversubscribe)
-        return unavailable(
-            fmt::format("--oversubscribe: {} has concurrentManagedAccess=0, so its managed memory "
-                        "cannot exceed it",
-                        label(machine, gpu)));
-    }
-    return std::nullopt;
-  }
-  if (host || what.to.kind != Place::Kind::device) return std::nullopt;
-  for (const int gpu : what.gpus) {
-    const int home = what.to.device;
-    if (gpu == home) continue;
-    if (what.engine == Engine::memcpy)
-      return usage(
-          fmt::format("--engine memcpy within GPU {} would run on GPU {} itself, not on GPU {}: "
-                      "use --engine kernel, or --gpus {}",
-                      home, home, gpu, home));
-    if (what.peer == Peer::off)
-      return unavailable(fmt::format(
-          "--peer off: a kernel on GPU {} needs peer access to GPU {}: use --engine memcpy between "
-          "GPUs, --home local or --unified",
-          gpu, home));
-    const auto& peers = device_of(machine, gpu).peers;
-    if (static_cast<std::size_t>(home) >= peers.size() || !peers[static_cast<std::size_t>(home)])
-      return unavailable(
-          fmt::format("GPU {} cannot access the memory of GPU {} (no peer access): use --home "
-                      "local or --unified",
-                      gpu, home));
-  }
-  return std::nullopt;
-}
-
 std::vector<Mark> known_marks(const Case& what, const Machine& machine) {
   std::vector<Mark> marks;
   std::map<int, Bytes> touched;  // bytes of source and destination that each device copies
@@ -141,13 +78,17 @@ std::vector<Mark> known_marks(const Case& what, const Machine& machine) {
     const auto [begin, end] = slice_bounds(what.size, what.split, i, what.align);
     touched[what.gpus[static_cast<std::size_t>(i) % what.gpus.size()]] += 2 * (end - begin);
   }
-  const bool cached = std::ranges::any_of(touched, [&](const auto& entry) {
-    const auto l2 = device_of(machine, entry.first).l2_bytes;
-    return l2 && entry.second > 0 && entry.second / 2 <= *l2;
-  });
+  const bool pageable =
+      what.source_memory == MemoryKind::pageable || what.destination_memory == MemoryKind::pageable;
+  const bool cuda = machine.backend == BackendKind::cuda;
+  const bool cached = basis_of(what, machine) == Basis::moved &&
+                      std::ranges::any_of(touched, [&](const auto& entry) {
+                        const auto l2 = device_of(machine, entry.first).l2_bytes;
+                        return l2 && entry.second > 0 && entry.second / 2 <= *l2;
+                      });
   if (cached) marks.push_back(Mark::l2);
-  if (what.memory == MemoryKind::managed && what.engine == Engine::memcpy &&
-      machine.backend == BackendKind::cuda)
+  if (cuda && pageable && what.engine == Engine::memcpy) marks.push_back(Mark::pageable);
+  if (cuda && what.memory == MemoryKind::managed && what.engine == Engine::memcpy)
     marks.push_back(Mark::in_place);
   return marks;
 }
@@ -156,7 +97,9 @@ std::vector<Mark> known_marks(const Case& what, const Machine& machine) {
 // the row of a sweep.
 void resolve(Case& what, const CaseSpec& spec, const Machine& machine) {
   const bool managed = spec.memory == MemoryKind::managed;
-  what.memory = what.source_memory = what.destination_memory = spec.memory;
+  const bool placed = spec.home || spec.from || spec.to;
+  const bool host_kind = spec.memory == MemoryKind::pinned || spec.memory == MemoryKind::pageable;
+  what.memory = spec.memory;
   what.align = spec.align.value_or(managed ? managed_block : 16);
   what.engine = spec.engine;
   what.access = spec.access;
@@ -164,7 +107,8 @@ void resolve(Case& what, const CaseSpec& spec, const Machine& machine) {
   what.cold = spec.cold;
   what.advise = spec.advise;
   what.peer = spec.peer;
-  what.prefetch = managed && !spec.home ? Prefetch::once : Prefetch::none;
+  what.bidirectional = spec.bidirectional;
+  what.prefetch = managed && !placed ? Prefetch::once : Prefetch::none;
   what.runtime = spec.runtime;
   if (spec.runtime) {
     const RuntimeKnobs& knobs = knobs_of(*spec.runtime);
@@ -184,8 +128,16 @@ void resolve(Case& what, const CaseSpec& spec, const Machine& machine) {
   what.split = spec.split.value_or(1);
   if (spec.size && !spec.size->per_gpu) what.size = spec.size->bytes;
 
-  what.from = what.to = resolve_place(spec.home, machine);
-  what.gpus = resolve_executors(spec, what.to, machine);
+  const auto place = [&](const std::optional<PlaceSpec>& side, std::string_view option) {
+    if (side) return resolve_place(*side, option, machine);
+    if (spec.home) return resolve_place(*spec.home, "--home", machine);
+    return Place{host_kind && !placed ? Place::Kind::host : Place::Kind::local};
+  };
+  what.from = place(spec.from, "--from");
+  what.to = place(spec.to, "--to");
+  what.source_memory = kind_at(what.from, spec.memory);
+  what.destination_memory = kind_at(what.to, spec.memory);
+  what.gpus = resolve_executors(spec, what, machine);
   what.split = spec.split.value_or(static_cast<int>(what.gpus.size()));
   what.size = resolve_size(spec, what.gpus.size(), machine.backend);
 }
@@ -210,9 +162,19 @@ PlannedCase plan_case(const CaseSpec& spec, const Request& request, const Machin
     what.prefetch = Prefetch::none;
     planned.marks.push_back(Mark::prefetch_unsupported);
   }
+  what.affinity = request.affinity;
   what.wait = wait_of(what, machine);
-  if (spec.owner_wait.value_or(OwnerWait::none) != OwnerWait::none && !managed &&
-      what.to.kind == Place::Kind::local)
+  if (what.affinity == Affinity::near && machine.backend == BackendKind::cuda)
+    for (const int gpu : what.gpus)
+      if (device_of(machine, gpu).cpus.empty())
+        planned.warnings.push_back(
+            fmt::format("this process may use none of the CPUs near GPU {}, or they are not known: "
+                        "its threads are not pinned",
+                        gpu));
+  const bool shared = managed || what.from.kind == Place::Kind::device ||
+                      what.from.kind == Place::Kind::node || what.to.kind == Place::Kind::device ||
+                      what.to.kind == Place::Kind::node;
+  if (spec.owner_wait.value_or(OwnerWait::none) != OwnerWait::none && !shared)
     planned.warnings.emplace_back(
         "--owner-wait changes nothing here: each slice has arrays of its own (see --home and "
         "--unified)");
@@ -232,12 +194,61 @@ PlannedCase plan_case(const CaseSpec& spec, const Request& request, const Machin
 }  // namespace
 
 std::string to_string(const Place& place) {
-  return place.kind == Place::Kind::local ? "local" : std::to_string(place.device);
+  switch (place.kind) {
+    case Place::Kind::local:
+      return "local";
+    case Place::Kind::device:
+      return std::to_string(place.index);
+    case Place::Kind::host:
+      return "host";
+    case Place::Kind::node:
+      return fmt::format("host:{}", place.index);
+  }
+  return "";
+}
+
+std::optional<Place> place_of(std::string_view text) {
+  for (const Place::Kind kind : {Place::Kind::local, Place::Kind::host})
+    if (text == to_string(Place{kind})) return Place{kind};
+  constexpr std::string_view node = "host:";
+  Place place{text.starts_with(node) ? Place::Kind::node : Place::Kind::device};
+  if (place.kind == Place::Kind::node) text.remove_prefix(node.size());
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, place.index);
+  if (read.ec != std::errc() || read.ptr != end || place.index < 0) return std::nullopt;
+  return place;
+}
+
+Site site_of(const Place& place, int executor) {
+  switch (place.kind) {
+    case Place::Kind::local:
+      break;
+    case Place::Kind::device:
+      return on_device(place.index);
+    case Place::Kind::host:
+      return {Site::Kind::near, executor};
+    case Place::Kind::node:
+      return {Site::Kind::node, place.index};
+  }
+  return on_device(executor);
 }
 
 Wait wait_of(const Case& what, const Machine& machine) {
-  const auto threads = static_cast<std::size_t>(what.threads == Threads::single ? 1 : what.split);
-  return machine.host.allowed_cpus.size() > threads ? Wait::spin : Wait::block;
+  const std::vector<Lane> lanes = make_schedule(what).lanes;
+  const auto outnumbers = [](std::size_t cpus, std::size_t threads) { return cpus > threads; };
+  const bool one = what.threads == Threads::single;
+  if (!outnumbers(machine.host.allowed_cpus.size(), one ? 1 : lanes.size())) return Wait::block;
+  if (one || what.affinity == Affinity::none) return Wait::spin;
+  // Threads that are pinned have the CPUs near their device alone.
+  std::map<std::vector<int>, std::size_t> pinned;
+  for (const Lane& lane : lanes) ++pinned[device_of(machine, lane.device).cpus];
+  return std::ranges::all_of(pinned,
+                             [](const auto& group) {
+                               const auto& [cpus, threads] = group;
+                               return cpus.empty() || threads <= cpus.size();
+                             })
+             ? Wait::spin
+             : Wait::block;
 }
 
 Plan make_plan(const Request& request, const Machine& machine) {
@@ -249,11 +260,13 @@ Plan make_plan(const Request& request, const Machine& machine) {
 
 double estimate_ns(const Case& what, const Machine& machine, const Sampling& sampling) {
   constexpr double unknown_peak = 10e9, realistic_share = 0.85, overhead_ns = 20e3;
-  double rate = 0;
-  for (const int gpu : what.gpus)
-    rate += device_of(machine, gpu).memory_peak.value_or(unknown_peak);
-  const double pass =
-      2e9 * static_cast<double>(what.size) / (rate * realistic_share) * what.batch + overhead_ns;
+  const Schedule schedule = make_schedule(what);
+  const auto limit = limit_of(what, schedule.lanes, machine);
+  double bytes = 0;
+  for (const Lane& lane : schedule.lanes) bytes += 2.0 * static_cast<double>(lane.source.bytes);
+  const double least =
+      limit ? limit->ns : bytes / (unknown_peak * static_cast<double>(what.gpus.size())) * 1e9;
+  const double pass = least / realistic_share * what.batch + overhead_ns;
   const double sampled =
       std::min(sampling.seconds * 1e9, static_cast<double>(sampling.samples) * pass);
   const int checks =

@@ -8,20 +8,33 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mgpu {
 
 /// Where an array lives, resolved.
 struct Place {
-  enum class Kind { local, device };
+  enum class Kind {
+    local,   ///< each slice with the device that copies it
+    device,  ///< on the device `index`
+    host,    ///< each slice on the NUMA node nearest the device that copies it
+    node,    ///< on NUMA node `index`
+  };
   Kind kind = Kind::local;
-  int device = 0;  ///< ordinal, where kind is device
+  int index = 0;
+  bool on_host() const { return kind == Kind::host || kind == Kind::node; }
   bool operator==(const Place&) const = default;
 };
 
-/// "local" or the ordinal.
+/// "local", the ordinal, "host", or "host:N".
 std::string to_string(const Place& place);
+
+/// The place of that text; nothing where it is none.
+std::optional<Place> place_of(std::string_view text);
+
+/// Where a slice is that `executor` copies.
+Site site_of(const Place& place, int executor);
 
 /// One set of transfers with one policy: everything that shapes a result.
 struct Case {
@@ -47,6 +60,7 @@ struct Case {
   Threads threads = Threads::pool;
   Peer peer = Peer::automatic;
   Wait wait = Wait::block;
+  Affinity affinity = Affinity::near;
 };
 
 /// Why a case cannot run here, and the kind of error that it is in `copy`.

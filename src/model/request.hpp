@@ -28,7 +28,8 @@ struct CaseSpec {
   GpuList gpus;  ///< empty: not given
   std::optional<Size> size;
   MemoryKind memory = MemoryKind::device;
-  std::optional<PlaceSpec> home;
+  std::optional<PlaceSpec> home, from, to;
+  bool bidirectional = false;
   std::optional<int> split;
   std::optional<Bytes> align;
   Engine engine = Engine::kernel;
@@ -83,6 +84,7 @@ struct Request {
   std::vector<Axis> axes;
   std::string resume;  ///< a .jsonl file whose cases are kept, empty for none
   Sampling sampling;
+  Affinity affinity = Affinity::near;
   bool dry_run = false;
   std::string timeline;  ///< path of a Chrome trace, "-" for bars on stdout, empty for none
   HistogramScale histogram = HistogramScale::automatic;

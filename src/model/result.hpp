@@ -6,6 +6,7 @@
 #include "model/error.hpp"
 #include "model/evidence.hpp"
 #include "model/machine.hpp"
+#include "model/paths.hpp"
 #include "model/plan.hpp"
 #include "model/stats.hpp"
 
@@ -38,9 +39,28 @@ struct DeviceResult {
       sync_ns;                    ///< host time in each kind of call
   std::optional<double> skew_ns;  ///< its start after the first device's start
   std::int64_t event_samples = 0;
-  std::optional<double> rate;              ///< bytes moved per second of device time
-  std::optional<double> of_peak;           ///< rate over the memory's peak
+  std::optional<double> rate;  ///< bytes of CaseResult::basis per second of device time
+  std::optional<double>
+      of_peak;  ///< least time its bytes could take (model/paths) over device time
+  std::optional<Bottleneck> bottleneck;    ///< what that least time is of
+  std::vector<int> cpus;                   ///< those that its threads were bound to
   std::optional<Telemetry> before, after;  ///< the state of the GPU around the samples
+};
+
+enum class Direction { forward, reverse };
+template <>
+inline constexpr auto vocabulary<Direction> = std::to_array<Word<Direction>>({
+    {Direction::forward, "forward", "from the source's place to the destination's"},
+    {Direction::reverse, "reverse", "the other way at the same time"},
+});
+
+/// One way of a bidirectional case.
+struct DirectionResult {
+  Direction direction = Direction::forward;
+  Bytes bytes = 0;                  ///< of payload, per sample
+  double time_ns = 0;               ///< median, from the release to the end of its last slice
+  std::optional<double> device_ns;  ///< median, from its first slice's start to its last one's end
+  double rate = 0;                  ///< payload per second of time_ns
 };
 
 /// What wrong data looks like: it names what went wrong on the way.
@@ -77,6 +97,7 @@ enum class CauseKind {
   single_thread,
   narrow_access,
   remote_home,
+  pageable_staging,
   shared_block,
   cold,
   migration,
@@ -97,6 +118,7 @@ inline constexpr auto vocabulary<CauseKind> = std::to_array<Word<CauseKind>>({
     {CauseKind::single_thread, "single-thread", "one thread submits to all devices"},
     {CauseKind::narrow_access, "narrow-access", "the kernel moves few bytes per access"},
     {CauseKind::remote_home, "remote-home", "every access crosses a link"},
+    {CauseKind::pageable_staging, "pageable-staging", "the driver stages pageable memory"},
     {CauseKind::shared_block, "shared-block", "two devices share a 2 MiB block"},
     {CauseKind::cold, "cold", "the arrays are brought back before every sample"},
     {CauseKind::migration, "migration", "pages migrate inside the samples"},
@@ -148,7 +170,10 @@ struct CaseResult {
   std::optional<double> event_median_ns;    ///< median wall time of the second set, with events
   Bytes bytes_copied = 0, bytes_moved = 0;  ///< per sample
   Rates rates;
-  std::optional<double> of_peak;  ///< median moved rate over the sum of the devices' memory peaks
+  Basis basis = Basis::moved;     ///< what rates of devices and shares of peaks count
+  std::optional<double> of_peak;  ///< least time the bytes could take (model/paths) over the median
+  std::optional<Bottleneck> bottleneck;        ///< what that least time is of
+  std::vector<DirectionResult> per_direction;  ///< of a bidirectional case
   std::vector<DeviceResult> per_device;
   std::optional<double> weak_efficiency,
       strong_efficiency;          ///< see model/sweep; where the one-device case is in the report
@@ -170,12 +195,14 @@ struct PlanEntry {
   std::string reason;                   ///< why
   struct LaneSteps {
     int device = 0, slice = 0;
+    bool reverse = false;
     Bytes bytes = 0;
     std::vector<std::string> steps;
   };
   std::vector<LaneSteps> lanes;
   struct Memory {
-    int device = 0;  ///< ordinal; -1 is the host
+    std::optional<int> device;  ///< ordinal
+    std::optional<int> node;    ///< of the host; neither: the host as a whole
     Bytes need = 0;
   };
   std::vector<Memory> memory;

@@ -20,11 +20,17 @@ Bytes share(Bytes size, Bytes n, Bytes i) {
 
 struct Side {
   std::vector<Range> slices;  // by slice number
-  std::vector<int> devices;   // where each slice lives
+  std::vector<Site> sites;    // where each slice lives
 };
 
+// Whether slices share an array.
 bool one_allocation(MemoryKind memory, const Place& place) {
-  return memory == MemoryKind::managed || place.kind != Place::Kind::local;
+  return memory == MemoryKind::managed || place.kind == Place::Kind::device ||
+         place.kind == Place::Kind::node;
+}
+
+int executor(const Case& what, int slice) {
+  return what.gpus[static_cast<std::size_t>(slice) % what.gpus.size()];
 }
 
 // Appends the buffers of one array and tells where each slice lies in them.
@@ -33,23 +39,26 @@ Side lay_out(const Case& what, MemoryKind memory, const Place& place,
   Side side;
   const bool whole = one_allocation(memory, place);
   const int array = static_cast<int>(buffers.size());
-  if (whole) {
-    const int home = place.kind == Place::Kind::device ? place.device : what.gpus.front();
-    buffers.push_back({memory, home, what.size});
-  }
+  if (whole) buffers.push_back({memory, site_of(place, what.gpus.front()), what.size});
   for (int i = 0; i < what.split; ++i) {
     const auto [begin, end] = slice_bounds(what.size, what.split, i, what.align);
-    const int executing = what.gpus[static_cast<std::size_t>(i) % what.gpus.size()];
-    const int device = place.kind == Place::Kind::device ? place.device : executing;
+    const Site site = site_of(place, executor(what, i));
     if (whole) {
       side.slices.push_back({array, begin, end - begin});
     } else {
-      if (begin != end) buffers.push_back({memory, device, end - begin});
+      if (begin != end) buffers.push_back({memory, site, end - begin});
       side.slices.push_back({static_cast<int>(buffers.size()) - 1, 0, end - begin});
     }
-    side.devices.push_back(device);
+    side.sites.push_back(site);
   }
   return side;
+}
+
+// Who copies back what `device` copies from one site to another: the other GPU of a pair, so that a
+// read is mirrored by a read; else the same one.
+int mirrored(int device, const Site& from, const Site& to) {
+  if (from.on_host() || to.on_host() || from == to) return device;
+  return from.is(device) ? to.index : to.is(device) ? from.index : device;
 }
 
 Step step(StepKind kind, Range range) {
@@ -79,7 +88,7 @@ std::vector<Step> sample_steps(const Case& what, const std::vector<BufferSpec>& 
       own.lock = what.owner_lock;
       // CUDA.jl waits at every launch for memory of another device (v5.4, memory.jl).
       own.even_own = what.runtime && knobs_of(*what.runtime).waits_own && !managed &&
-                     buffers[static_cast<std::size_t>(argument.buffer)].device != lane.device;
+                     !buffers[static_cast<std::size_t>(argument.buffer)].site.is(lane.device);
       steps.push_back(own);
     }
     for (int repeat = 0; managed && repeat < what.prefetch_repeats; ++repeat) {
@@ -110,20 +119,36 @@ std::vector<Step> setup_steps(const Case& what, const std::vector<BufferSpec>& b
 
 std::vector<Step> advice_steps(const Case& what, const Lane& lane) {
   std::vector<Step> steps;
-  const auto advise = [&](const Range& range, int home) {
+  const auto advise = [&](const Range& range, Site home) {
     Step made = step(StepKind::advise, range);
     made.advice = what.advise;
     made.home = home;
     steps.push_back(made);
   };
   if (what.advise == Advice::none) return steps;
-  advise(lane.source, lane.source_device);
+  advise(lane.source, lane.source_site);
   // A write collapses the copies that read-mostly makes, so a destination must not have it.
-  if (what.advise != Advice::read_mostly) advise(lane.destination, lane.destination_device);
+  if (what.advise != Advice::read_mostly) advise(lane.destination, lane.destination_site);
   return steps;
 }
 
 }  // namespace
+
+std::string to_string(const Site& site) {
+  switch (site.kind) {
+    case Site::Kind::device:
+      return fmt::format("device {}", site.index);
+    case Site::Kind::near:
+      return fmt::format("the host near device {}", site.index);
+    case Site::Kind::node:
+      return fmt::format("NUMA node {}", site.index);
+  }
+  return "";
+}
+
+std::string slice_name(const Lane& lane) {
+  return fmt::format("slice {}{}", lane.slice, lane.reverse ? " of the reverse arrays" : "");
+}
 
 std::pair<Bytes, Bytes> slice_bounds(Bytes size, int n, int i, Bytes align) {
   const auto count = static_cast<Bytes>(n), index = static_cast<Bytes>(i);
@@ -136,29 +161,44 @@ std::pair<Bytes, Bytes> slice_bounds(Bytes size, int n, int i, Bytes align) {
 
 Schedule make_schedule(const Case& what) {
   Schedule schedule;
-  const Side source = lay_out(what, what.source_memory, what.from, schedule.buffers);
-  const Side destination = lay_out(what, what.destination_memory, what.to, schedule.buffers);
   std::set<std::pair<int, int>> peers;
-  for (std::size_t i = 0; i < source.slices.size(); ++i) {
-    if (source.slices[i].bytes == 0) continue;
-    Lane lane;
-    lane.device = what.gpus[i % what.gpus.size()];
-    lane.slice = static_cast<int>(i);
-    lane.base = slice_bounds(what.size, what.split, lane.slice, what.align).first;
-    lane.source = source.slices[i];
-    lane.destination = destination.slices[i];
-    lane.source_device = source.devices[i];
-    lane.destination_device = destination.devices[i];
-    lane.advice = advice_steps(what, lane);
-    lane.setup = setup_steps(what, schedule.buffers, lane);
-    lane.sample = sample_steps(what, schedule.buffers, lane);
-    // Managed memory needs no peer access: the driver moves or maps its pages by itself.
-    if (what.source_memory != MemoryKind::managed && lane.source_device != lane.device)
-      peers.insert({lane.device, lane.source_device});
-    if (what.destination_memory != MemoryKind::managed && lane.destination_device != lane.device)
-      peers.insert({lane.device, lane.destination_device});
-    schedule.lanes.push_back(std::move(lane));
-  }
+  const auto add_lanes = [&](bool reverse) {
+    const Place from = reverse ? what.to : what.from, to = reverse ? what.from : what.to;
+    const MemoryKind source_memory = reverse ? what.destination_memory : what.source_memory;
+    const MemoryKind destination_memory = reverse ? what.source_memory : what.destination_memory;
+    const Side source = lay_out(what, source_memory, from, schedule.buffers);
+    const Side destination = lay_out(what, destination_memory, to, schedule.buffers);
+    for (std::size_t i = 0; i < source.slices.size(); ++i) {
+      if (source.slices[i].bytes == 0) continue;
+      Lane lane;
+      lane.slice = static_cast<int>(i);
+      lane.reverse = reverse;
+      lane.device = executor(what, lane.slice);
+      lane.base = slice_bounds(what.size, what.split, lane.slice, what.align).first;
+      lane.source = source.slices[i];
+      lane.destination = destination.slices[i];
+      lane.source_site = source.sites[i];
+      lane.destination_site = destination.sites[i];
+      if (reverse) {
+        lane.device = mirrored(lane.device, lane.source_site, lane.destination_site);
+        // So that no byte of one direction passes for one of the other.
+        lane.base += what.size;
+      }
+      lane.advice = advice_steps(what, lane);
+      lane.setup = setup_steps(what, schedule.buffers, lane);
+      lane.sample = sample_steps(what, schedule.buffers, lane);
+      // Managed memory needs no peer access: the driver moves or maps its pages by itself.
+      const auto reach = [&](MemoryKind memory, const Site& site) {
+        if (memory == MemoryKind::device && !site.is(lane.device))
+          peers.insert({lane.device, site.index});
+      };
+      reach(source_memory, lane.source_site);
+      reach(destination_memory, lane.destination_site);
+      schedule.lanes.push_back(std::move(lane));
+    }
+  };
+  add_lanes(false);
+  if (what.bidirectional) add_lanes(true);
   schedule.peers.assign(peers.begin(), peers.end());
   return schedule;
 }
@@ -178,10 +218,10 @@ Schedule truncated(Schedule schedule, Bytes bytes_per_lane) {
 }
 
 std::vector<MemoryNeed> memory_needed(const Case& what) {
-  std::map<int, MemoryNeed> needs;
-  const auto add = [&](int device, Bytes bytes, bool managed) {
-    MemoryNeed& need = needs[device];
-    need.device = device;
+  std::map<Site, MemoryNeed> needs;
+  const auto add = [&](const Site& site, Bytes bytes, bool managed) {
+    MemoryNeed& need = needs[site];
+    need.site = site;
     // Saturation keeps a wrapped sum from passing the guard.
     need.bytes = checked_add(need.bytes, bytes).value_or(~Bytes{0});
     if (managed) need.managed = checked_add(need.managed, bytes).value_or(~Bytes{0});
@@ -190,25 +230,26 @@ std::vector<MemoryNeed> memory_needed(const Case& what) {
   for (std::size_t b = 0; b < schedule.buffers.size(); ++b) {
     const BufferSpec& buffer = schedule.buffers[b];
     if (buffer.kind != MemoryKind::managed) {
-      add(buffer.device, buffer.bytes, false);
+      add(buffer.site, buffer.bytes, false);
       continue;
     }
     // Managed pages are with whoever touched them last: at home, or with the device that copies
     // them, or all of them with every device that prefetches the whole array.
-    std::map<int, Bytes> most;
+    std::map<Site, Bytes> most;
     for (const Lane& lane : schedule.lanes) {
       const bool is_source = lane.source.buffer == static_cast<int>(b);
       if (!is_source && lane.destination.buffer != static_cast<int>(b)) continue;
       const Bytes bytes = is_source ? lane.source.bytes : lane.destination.bytes;
-      const int home = is_source ? lane.source_device : lane.destination_device;
-      most[lane.device] += bytes;
-      if (home != lane.device) most[home] += bytes;
-      if (what.prefetch == Prefetch::array) most[lane.device] = buffer.bytes;
+      const Site home = is_source ? lane.source_site : lane.destination_site;
+      const Site executing = on_device(lane.device);
+      most[executing] += bytes;
+      if (home != executing) most[home] += bytes;
+      if (what.prefetch == Prefetch::array) most[executing] = buffer.bytes;
     }
-    for (const auto& [device, bytes] : most) add(device, std::min(bytes, buffer.bytes), true);
+    for (const auto& [site, bytes] : most) add(site, std::min(bytes, buffer.bytes), true);
   }
   std::vector<MemoryNeed> result;
-  for (const auto& [device, need] : needs) result.push_back(need);
+  for (const auto& [site, need] : needs) result.push_back(need);
   return result;
 }
 
@@ -246,8 +287,8 @@ std::vector<std::string> describe_steps(const Schedule& schedule, const Lane& la
   for (const Range& range : {lane.source, lane.destination}) {
     const BufferSpec& buffer = schedule.buffers[static_cast<std::size_t>(range.buffer)];
     lines.push_back(
-        fmt::format("once: touch {} ({}) by device {}", part(range), name(buffer.kind),
-                    range == lane.source ? lane.source_device : lane.destination_device));
+        fmt::format("once: touch {} ({}) by {}", part(range), name(buffer.kind),
+                    to_string(range == lane.source ? lane.source_site : lane.destination_site)));
   }
   for (const Step& each : lane.setup) add(each, "once: ");
   for (const Step& each : lane.sample) add(each, "");

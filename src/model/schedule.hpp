@@ -11,13 +11,17 @@
 
 namespace mgpu {
 
+/// "device 1", "the host near device 1", "NUMA node 1".
+std::string to_string(const Site& site);
+
 /// UVM migrates in blocks of this size, naturally aligned.
 inline constexpr Bytes managed_block = Bytes{2} << 20;
 
-/// One allocation. An array is one, except device memory with home `local`: one for each slice.
+/// One allocation. An array is one; but memory that is not managed, with place `local` or `host`,
+/// is one for each slice.
 struct BufferSpec {
   MemoryKind kind = MemoryKind::device;
-  int device = 0;  ///< where it lives; managed: made while this device is current
+  Site site;  ///< where it lives; managed: where it is first touched, of its first slice
   Bytes bytes = 0;
   bool operator==(const BufferSpec&) const = default;
 };
@@ -38,7 +42,7 @@ struct Step {
   OwnerWait wait = OwnerWait::none;    ///< own
   OwnerLock lock = OwnerLock::launch;  ///< own
   Advice advice = Advice::none;        ///< advise
-  int home = 0;                        ///< advise preferred: the ordinal of the place
+  Site home;                           ///< advise preferred: the place
   bool even_own = false;  ///< own: wait also where this very stream used the array last
 };
 
@@ -46,15 +50,18 @@ struct Step {
 struct Lane {
   int device = 0;  ///< ordinal of the device that executes
   int slice = 0;
-  Bytes base = 0;  ///< offset of the slice in its array: what patterns count from
+  bool reverse = false;  ///< of the arrays that `bidirectional` copies the other way
+  Bytes base = 0;  ///< what patterns count from: the slice's offset; reverse: behind all of those
   Range destination, source;
-  int source_device = 0,
-      destination_device = 0;  ///< where each side lives, for first touch and checks
-  std::vector<Step> advice;    ///< before anybody touches the memory
-  std::vector<Step> setup;     ///< once, before the first pass, stream-ordered
+  Site source_site, destination_site;  ///< where each side lives, for first touch and checks
+  std::vector<Step> advice;            ///< before anybody touches the memory
+  std::vector<Step> setup;             ///< once, before the first pass, stream-ordered
   std::vector<Step>
       sample;  ///< every execution; every sample ends with a synchronise, which is no step
 };
+
+/// "slice 3", or "slice 3 of the reverse arrays".
+std::string slice_name(const Lane& lane);
 
 struct Schedule {
   std::vector<BufferSpec> buffers;
@@ -72,10 +79,9 @@ Schedule make_schedule(const Case& what);
 /// sample costs without its bytes.
 Schedule truncated(Schedule schedule, Bytes bytes_per_lane);
 
-/// The most bytes that the schedule can place on each device at any time, by ordinal; -1 is the
-/// host.
+/// The most bytes that the schedule can place at each site at any time.
 struct MemoryNeed {
-  int device = 0;
+  Site site;
   Bytes bytes = 0;
   Bytes managed = 0;  ///< the part of it that may be pushed out to the host
 };

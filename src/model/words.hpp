@@ -27,11 +27,13 @@ inline constexpr auto vocabulary<BackendKind> = std::to_array<Word<BackendKind>>
     {BackendKind::host, "host", "groups of CPUs as devices"},
 });
 
-enum class MemoryKind { device, managed };
+enum class MemoryKind { device, managed, pinned, pageable };
 template <>
 inline constexpr auto vocabulary<MemoryKind> = std::to_array<Word<MemoryKind>>({
     {MemoryKind::device, "device", "memory of the device (cudaMalloc)"},
     {MemoryKind::managed, "managed", "unified memory that moves to whoever touches it"},
+    {MemoryKind::pinned, "pinned", "memory of the host that is locked and mapped for all devices"},
+    {MemoryKind::pageable, "pageable", "memory of the host as malloc gives it"},
 });
 
 enum class Engine { kernel, memcpy };
@@ -116,6 +118,22 @@ inline constexpr auto vocabulary<Verify> = std::to_array<Word<Verify>>({
     {Verify::none, "none", "not at all"},
 });
 
+/// Where threads run and host memory is touched.
+enum class Affinity { near, none };
+template <>
+inline constexpr auto vocabulary<Affinity> = std::to_array<Word<Affinity>>({
+    {Affinity::near, "near", "on the CPUs near the device that copies"},
+    {Affinity::none, "none", "where the kernel puts them"},
+});
+
+/// What a rate counts: payload where a link is crossed, else all that memory reads and writes.
+enum class Basis { copied, moved };
+template <>
+inline constexpr auto vocabulary<Basis> = std::to_array<Word<Basis>>({
+    {Basis::copied, "copied", "bytes of payload"},
+    {Basis::moved, "moved", "bytes read and written"},
+});
+
 /// How threads wait for a release or a stream.
 enum class Wait { spin, block };
 template <>
@@ -175,6 +193,7 @@ enum class Mark {
   harness_bound,
   shared,
   staged,
+  pageable,
   in_place,
   prefetch_unsupported,
   no_warmup,
@@ -190,6 +209,7 @@ inline constexpr auto vocabulary<Mark> = std::to_array<Word<Mark>>({
      "the median is under ten times the cost of an empty copy"},
     {Mark::shared, "shared", "another process computes on a device"},
     {Mark::staged, "staged", "without peer access, the copy goes through the host"},
+    {Mark::pageable, "pageable", "the driver stages pageable memory through buffers of its own"},
     {Mark::in_place, "in-place", "the copy engine ran where the pages are"},
     {Mark::prefetch_unsupported, "prefetch-unsupported", "the default prefetch was dropped"},
     {Mark::no_warmup, "no-warmup", "no warm-up pass was made"},

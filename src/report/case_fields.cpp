@@ -31,9 +31,17 @@ bool is_managed(const Case& c) {
 }
 
 std::string place_phrase(std::string_view side, const Place& place, BackendKind backend) {
-  return place.kind == Place::Kind::local
-             ? ""
-             : fmt::format("{} {} {}", side, device_noun(backend), place.device);
+  switch (place.kind) {
+    case Place::Kind::local:
+      break;
+    case Place::Kind::device:
+      return fmt::format("{} {} {}", side, device_noun(backend), place.index);
+    case Place::Kind::host:
+      return fmt::format("{} host", side);
+    case Place::Kind::node:
+      return fmt::format("{} NUMA node {}", side, place.index);
+  }
+  return "";
 }
 
 std::string home_phrase(const Case& c, BackendKind backend) {
@@ -44,6 +52,12 @@ std::string home_phrase(const Case& c, BackendKind backend) {
 }
 
 // A row that was skipped for its devices has none.
+std::string memory_cell(const Case& c) {
+  return c.source_memory == c.destination_memory
+             ? word(c.source_memory)
+             : word(c.source_memory) + " -> " + word(c.destination_memory);
+}
+
 std::string gpus_cell(const Case& c) {
   return c.gpus.empty() ? "-" : fmt::format("{}", fmt::join(c.gpus, ","));
 }
@@ -73,8 +87,8 @@ constexpr auto fields = std::to_array<CaseField>({
      nullptr},
     {"size", true, true, size_cell, [](const Case& c, BackendKind) { return format_bytes(c.size); },
      nullptr},
-    {"memory", false, true, [](const Case& c) { return word(c.memory); },
-     [](const Case& c, BackendKind) { return word(c.memory); }, nullptr},
+    {"memory", false, true, memory_cell, [](const Case& c, BackendKind) { return memory_cell(c); },
+     nullptr},
     {"runtime", false, false,
      [](const Case& c) { return c.runtime ? word(*c.runtime) : std::string("-"); },
      [](const Case& c, BackendKind) { return c.runtime ? "runtime " + word(*c.runtime) : ""; },

@@ -23,8 +23,10 @@ struct Flattener {
   template <class T>
   void operator()(const std::string& key, const T& field) const {
     if constexpr (std::same_as<T, Absent> || is_a<T, Group> ||
+                  std::same_as<T, Maybe<const std::vector<DirectionResult>>> ||
                   std::same_as<T, std::vector<double>> ||
                   std::same_as<T, std::vector<DeviceResult>> ||
+                  std::same_as<T, std::vector<DirectionResult>> ||
                   std::same_as<T, std::vector<Counters::Pair>> ||
                   std::same_as<T, std::vector<PlanEntry::LaneSteps>> ||
                   std::same_as<T, std::vector<PlanEntry::Memory>>) {
@@ -150,6 +152,11 @@ std::string trials_csv(const Report& report) {
   return table.bytes;
 }
 
+std::string place_name(const PlanEntry::Memory& memory) {
+  if (memory.device) return std::to_string(*memory.device);
+  return memory.node ? fmt::format("host:{}", *memory.node) : "host";
+}
+
 std::string plan_csv(const Report& report) {
   Cells columns = run_cells(report, "");
   flatten(PlanEntry{}, columns);
@@ -160,7 +167,7 @@ std::string plan_csv(const Report& report) {
     flatten(entry, all);
     table.add(all);
     for (const PlanEntry::Memory& part : entry.memory) {
-      Cells one = run_cells(report, part.device < 0 ? "host" : std::to_string(part.device));
+      Cells one = run_cells(report, place_name(part));
       flatten(entry.what, one);
       one.emplace_back("need_bytes", field_text(part.need));
       table.add(one);
@@ -169,14 +176,46 @@ std::string plan_csv(const Report& report) {
   return table.bytes;
 }
 
+/// Beside the columns of a device, where it begins.
+void add_link(Cells& cells, const Link& link) {
+  const auto end = [](int e) { return e == host_end ? std::string("host") : std::to_string(e); };
+  const std::initializer_list<Cells::value_type> fields = {
+      {"to", end(link.to)},
+      {"kind", kind_text(link)},
+      {"nvlinks_active", field_text(link.nvlinks_active)},
+      {"nvlinks_total", field_text(link.nvlinks_total)},
+      {"bytes_per_s_now", field_text(link.now)},
+      {"bytes_per_s_best", field_text(link.best)},
+      {"performance_rank", field_text(link.performance_rank)},
+      {"claimed_read", field_text(link.claimed.read)},
+      {"claimed_write", field_text(link.claimed.write)},
+      {"claimed_atomics", field_text(link.claimed.atomics)},
+      {"claimed_reason", link.claimed.reason},
+      {"proved", proved_text(link)}};
+  cells.insert(cells.end(), fields);
+}
+
+/// A row a device, then one a link and one for each rate that was measured on it.
 std::string topology_csv(const Report& report) {
   Cells columns = run_cells(report, "");
   flatten(Device{}, columns);
+  add_link(columns, {});
+  flatten(Measured{}, columns);
   Table table(columns);
   for (const Device& device : report.machine.devices) {
     Cells cells = run_cells(report, std::to_string(device.ordinal));
     flatten(device, cells);
     table.add(cells);
+  }
+  for (const Link& link : report.machine.links) {
+    Cells cells = run_cells(report, link.from == host_end ? "host" : std::to_string(link.from));
+    add_link(cells, link);
+    if (link.measured.empty()) table.add(cells);
+    for (const Measured& one : link.measured) {
+      Cells measured = cells;
+      flatten(one, measured);
+      table.add(measured);
+    }
   }
   return table.bytes;
 }

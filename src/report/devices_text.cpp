@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "report/phrases.hpp"
 #include "report/renderers.hpp"
+#include "report/topology_matrix.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -45,7 +48,7 @@ std::string table_of(const CaseResult& result, std::string_view noun) {
                                             time(d.launch_ns),
                                             no_waits ? "-" : time(d.wait_ns),
                                             d.rate ? format_rate(*d.rate) : "-",
-                                            d.of_peak ? percent(*d.of_peak) : "-"};
+                                            peak_phrase(d.of_peak, d.bottleneck)};
     for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
   std::erase_if(columns, [](const Column& c) {
@@ -67,8 +70,20 @@ std::vector<int> devices_named(std::span<const CaseResult> results, std::size_t 
     for (const DeviceResult& device : result.per_device) add_once(device.index);
   for (const CaseResult& result : results)
     for (const Place& place : {result.what.from, result.what.to})
-      if (place.kind == Place::Kind::device) add_once(place.device);
+      if (place.kind == Place::Kind::device) add_once(place.index);
   return ordinals;
+}
+
+// Where threads ran, device by device, those together that had the same CPUs.
+std::string pinned_phrase(const CaseResult& result, std::string_view noun) {
+  std::map<std::vector<int>, std::vector<int>> devices;
+  for (const DeviceResult& device : result.per_device)
+    if (device.slices > 0) devices[device.cpus].push_back(device.index);
+  devices.erase(std::vector<int>{});
+  std::vector<std::string> parts;
+  for (const auto& [cpus, ordinals] : devices)
+    parts.push_back(fmt::format("{} {} on CPUs {}", noun, ranges_of(ordinals), ranges_of(cpus)));
+  return parts.empty() ? "" : fmt::format("threads of {}", fmt::join(parts, ", "));
 }
 
 }  // namespace
@@ -86,6 +101,18 @@ std::string devices_text(const CaseResult& result, const Machine& machine) {
   const std::string_view noun = device_noun(machine.backend);
   std::string out = table_of(result, noun);
   for (const std::string& line : device_lines({&result, 1}, machine)) out += wrapped(' ' + line, 3);
+  if (const std::string pinned = pinned_phrase(result, noun); !pinned.empty())
+    out += wrapped(' ' + pinned, 3);
+  for (const DirectionResult& way : result.per_direction)
+    out += wrapped(
+        fmt::format(
+            " {}: {} copied in {}, {}{}", name(way.direction), format_bytes(way.bytes),
+            format_time(way.time_ns), format_rate(way.rate),
+            way.device_ns && *way.device_ns > 0
+                ? fmt::format(" ({} by device time)",
+                              format_rate(static_cast<double>(way.bytes) / *way.device_ns * 1e9))
+                : ""),
+        3);
   for (const DeviceResult& device : result.per_device)
     if (const std::string state = state_phrase(device); !state.empty())
       out += wrapped(fmt::format(" {} {}: {}", noun, device.index, state), 3);

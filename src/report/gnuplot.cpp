@@ -82,11 +82,20 @@ double gb(double bytes_per_s) {
 
 /// Rate of the fastest sample, of the median and of the 99% point: a hiccup of one sample in
 /// thousands would stretch the axis.
-std::string rates_of(const CaseResult& r) {
-  const double slow = r.summary.p99 > 0 ? 1e9 * static_cast<double>(r.bytes_moved) / r.summary.p99
-                                        : r.rates.moved.min;
-  return fmt::format("{:.6g} {:.6g} {:.6g}", gb(r.rates.moved.median),
-                     gb(std::min(slow, r.rates.moved.median)), gb(r.rates.moved.max));
+std::string rates_of(const CaseResult& r, Basis basis) {
+  const bool moved = basis == Basis::moved;
+  const Rate& rate = moved ? r.rates.moved : r.rates.copied;
+  const auto bytes = static_cast<double>(moved ? r.bytes_moved : r.bytes_copied);
+  const double slow = r.summary.p99 > 0 ? 1e9 * bytes / r.summary.p99 : rate.min;
+  return fmt::format("{:.6g} {:.6g} {:.6g}", gb(rate.median), gb(std::min(slow, rate.median)),
+                     gb(rate.max));
+}
+
+/// What all of them can be drawn by: payload only where each crosses a link.
+Basis common_basis(const std::vector<CaseResult>& cases) {
+  const bool all = std::ranges::all_of(
+      cases, [](const CaseResult& result) { return result.basis == Basis::copied; });
+  return all ? Basis::copied : Basis::moved;
 }
 
 std::vector<CaseResult> drawable(const Report& report) {
@@ -100,6 +109,7 @@ std::vector<CaseResult> drawable(const Report& report) {
 std::map<std::string, double> peaks_of(const std::vector<CaseResult>& cases,
                                        const Machine& machine) {
   std::map<std::string, double> peaks;
+  if (common_basis(cases) == Basis::copied) return peaks;
   for (const CaseResult& result : cases) {
     double sum = 0;
     bool known = !result.what.gpus.empty();
@@ -126,11 +136,14 @@ std::string size_tics(const std::set<Bytes>& sizes) {
   return fmt::format("set xtics ({})\n", fmt::join(tics, ", "));
 }
 
-constexpr std::string_view rate_label = "'moved: read + written (GB/s)'";
+std::string_view rate_label(Basis basis) {
+  return basis == Basis::moved ? "'moved: read + written (GB/s)'" : "'copied: payload (GB/s)'";
+}
 
 std::string over_size(const Report& report, const std::vector<CaseResult>& cases, Format terminal,
                       const std::set<Bytes>& sizes) {
   constexpr std::size_t readable_bars = 6;
+  const Basis basis = common_basis(cases);
   const auto fields = varying_fields(cases);
   std::vector<std::pair<std::string, std::vector<const CaseResult*>>> series;
   for (const CaseResult& result : cases) {
@@ -148,7 +161,7 @@ std::string over_size(const Report& report, const std::vector<CaseResult>& cases
     std::ranges::stable_sort(points, {}, [](const CaseResult* r) { return r->what.size; });
     data += fmt::format("$data{} << EOD\n", i);
     for (const CaseResult* point : points)
-      data += fmt::format("{} {}\n", point->what.size, rates_of(*point));
+      data += fmt::format("{} {}\n", point->what.size, rates_of(*point, basis));
     data += "EOD\n";
     // Eight colours, then the same with other dashes.
     const std::string look =
@@ -174,7 +187,7 @@ std::string over_size(const Report& report, const std::vector<CaseResult>& cases
       fmt::format(
           "set logscale x 2\nset logscale y 10\nset xlabel 'size of the array'\nset ylabel {}\n"
           "set offsets graph 0.03, graph 0.03, 0, 0\n",
-          rate_label) +
+          rate_label(basis)) +
       legend(rows) + size_tics(sizes) + data + joined(plots);
   const std::string title =
       fmt::format("mgpu: {}, {}", setting(report), common_phrase(cases, report.machine.backend));
@@ -183,12 +196,13 @@ std::string over_size(const Report& report, const std::vector<CaseResult>& cases
 
 // Where there is one size there is no axis for it: a row a case.
 std::string by_case(const Report& report, const std::vector<CaseResult>& cases, Format terminal) {
+  const Basis basis = common_basis(cases);
   const auto fields = varying_fields(cases);
   std::string data = "$data << EOD\n";
   std::vector<std::string> tics;
   std::size_t longest = 0;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    data += fmt::format("{} {}\n", i + 1, rates_of(cases[i]));
+    data += fmt::format("{} {}\n", i + 1, rates_of(cases[i], basis));
     const std::string whole = series_name(cases[i].what, fields),
                       called = whole.empty() ? "round" : shortened(whole, longest_name);
     longest = std::max(longest, columns_of(called));
@@ -214,7 +228,7 @@ std::string by_case(const Report& report, const std::vector<CaseResult>& cases, 
   std::string body = fmt::format(
       "set logscale x 10\nset xlabel {}\nset offsets graph 0.05, graph 0.05, 0, 0\n"
       "set lmargin screen {:.3f}\nset yrange [{}:0]\nset ytics font 'sans,10' ({})\n",
-      rate_label, margin, cases.size() + 1, fmt::join(tics, ", "));
+      rate_label(basis), margin, cases.size() + 1, fmt::join(tics, ", "));
   const int rows = static_cast<int>(plots.size());
   body += legend(rows) + data + lines + joined(plots);
   const std::string title =

@@ -83,12 +83,9 @@ E decode_word(const Json& json, const Spot& spot) {
 Place decode_place(const Json& json, const Spot& spot) {
   if (!json.is_string()) refuse(spot, "is not a place");
   const auto& text = json.get_ref<const std::string&>();
-  if (text == "local") return {};
-  Place place{Place::Kind::device, 0};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), place.device);
-  if (error != std::errc() || end != text.data() + text.size() || place.device < 0)
-    refuse(spot, fmt::format("'{}' is not a place that this version knows", text));
-  return place;
+  const auto place = place_of(text);
+  if (!place) refuse(spot, fmt::format("'{}' is not a place that this version knows", text));
+  return *place;
 }
 
 template <class T>

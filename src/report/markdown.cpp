@@ -4,6 +4,7 @@
 #include "report/phrases.hpp"
 #include "report/renderers.hpp"
 #include "report/sweep_table.hpp"
+#include "report/topology_matrix.hpp"
 
 #include <fmt/format.h>
 
@@ -107,6 +108,22 @@ constexpr auto trial_columns = std::to_array<Cell<TrialRow>>({
     {"remarks", false, [](const TrialRow& row) { return remarks(row.r); }},
 });
 
+/// A table as texts have it.
+std::string table(const std::vector<Column>& columns) {
+  std::string out = "|", rule = "|";
+  for (const Column& column : columns) {
+    out += fmt::format(" {} |", escaped(column.header));
+    rule += column.align == Column::Align::right ? "---:|" : "---|";
+  }
+  out += '\n' + rule + '\n';
+  for (std::size_t row = 0; row < columns.front().cells.size(); ++row) {
+    out += '|';
+    for (const Column& column : columns) out += fmt::format(" {} |", escaped(column.cells[row]));
+    out += '\n';
+  }
+  return out;
+}
+
 std::string cause_list(const CaseResult& result) {
   std::string out;
   for (const Cause& cause : result.causes)
@@ -172,7 +189,28 @@ constexpr auto device_columns = std::to_array<Cell<Device>>({
     {"PCI address", false, [](const Device& d) { return escaped(d.pci); }},
     {"UUID", false, [](const Device& d) { return escaped(d.uuid); }},
     {"NUMA", true, [](const Device& d) { return field_text(d.numa); }},
+    {"PCIe", false,
+     [](const Device& d) {
+       return d.pcie.generation && d.pcie.width
+                  ? fmt::format("gen {} x{}", *d.pcie.generation, *d.pcie.width)
+                  : "";
+     }},
+    {"NVLinks", true, [](const Device& d) { return field_text(d.nvlinks.active); }},
 });
+
+std::string topology(const Machine& machine) {
+  std::string out = table(device_columns, machine.devices);
+  for (const Matrix& matrix : topology_matrices(machine)) {
+    out += '\n' + escaped(matrix.heading) + (matrix.columns.empty() ? "\n" : ":\n\n");
+    if (!matrix.columns.empty()) out += table(matrix.columns);
+    if (!matrix.notes.empty()) out += '\n';
+    for (const std::string& note : matrix.notes) out += fmt::format("- {}\n", escaped(note));
+  }
+  const auto health = health_of(machine);
+  out += health.empty() ? "" : "\nHealth:\n\n";
+  for (const std::string& line : health) out += fmt::format("- {}\n", escaped(line));
+  return out;
+}
 
 // "host node1, 2 x NVIDIA H200, driver 580.159.04, mgpu 0.1.0"
 std::string setting(const Report& report) {
@@ -196,7 +234,7 @@ std::string render_markdown(const Report& report, const RenderOptions& options) 
                                 setting(report));
   switch (report.kind) {
     case ReportKind::topology:
-      out += table(device_columns, report.machine.devices);
+      out += topology(report.machine);
       break;
     case ReportKind::plan: {
       std::vector<std::pair<const PlanEntry*, BackendKind>> rows;

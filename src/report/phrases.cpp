@@ -65,6 +65,23 @@ std::string percent(double share) {
   return fmt::format("{:.0f}%", 100 * share);
 }
 
+std::string_view bottleneck_noun(Bottleneck of) {
+  switch (of) {
+    case Bottleneck::memory:
+      return "memory";
+    case Bottleneck::nvlink:
+      return "NVLink";
+    case Bottleneck::pcie:
+      return "PCIe";
+  }
+  return "";
+}
+
+std::string peak_phrase(const std::optional<double>& share, const std::optional<Bottleneck>& of) {
+  if (!share) return "-";
+  return percent(*share) + (of ? fmt::format(" {}", bottleneck_noun(*of)) : "");
+}
+
 std::string counters_phrase(const Counters& c) {
   std::vector<std::string> parts;
   const auto add = [&](double amount, std::string phrase) {
@@ -211,11 +228,13 @@ std::string padded(std::string_view text, std::size_t width, Column::Align align
 
 std::string table_text(std::vector<Column> columns) {
   fit(columns, text_width);
+  std::vector<std::size_t> widths;
+  for (const Column& column : columns) widths.push_back(width_of(column));
   std::string out;
   const auto add_row = [&](const auto& cell_of) {
     std::string line = " ";
-    for (const Column& column : columns)
-      line += padded(cell_of(column), width_of(column), column.align) + "  ";
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      line += padded(cell_of(columns[i]), widths[i], columns[i].align) + "  ";
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';
   };

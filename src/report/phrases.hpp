@@ -40,6 +40,12 @@ std::string case_phrase(const Case& what, BackendKind backend);
 /// The median over the peak: "42%".
 std::string percent(double share);
 
+/// "memory", "NVLink", "PCIe".
+std::string_view bottleneck_noun(Bottleneck of);
+
+/// "93% memory"; "-" where the share is not known. A file may lack what it is of.
+std::string peak_phrase(const std::optional<double>& share, const std::optional<Bottleneck>& of);
+
 /// What unified memory did in a sample, zeros left out: "per sample 9.14 GB device to device (92%
 /// explicit prefetch, 8% access), 1,400 fault groups; 0 -> 1 4.50 GB, 1 -> 0 4.64 GB".
 std::string counters_phrase(const Counters& counters);

@@ -12,7 +12,9 @@ std::string memory_line(const std::vector<PlanEntry::Memory>& memory, std::strin
   for (const PlanEntry::Memory& place : memory)
     line += fmt::format("{}{} on {}", line.empty() ? " memory needed: " : ", ",
                         format_bytes(place.need),
-                        place.device < 0 ? "the host" : fmt::format("{} {}", noun, place.device));
+                        place.device ? fmt::format("{} {}", noun, *place.device)
+                        : place.node ? fmt::format("NUMA node {}", *place.node)
+                                     : "the host");
   return line.empty() ? "" : wrapped(line, 3);
 }
 
@@ -23,8 +25,8 @@ std::string entry_text(const PlanEntry& entry, BackendKind backend) {
   const std::string_view noun = device_noun(backend);
   std::string out = wrapped("mgpu copy: planned, " + phrase, 1, ", ");
   for (const PlanEntry::LaneSteps& lane : entry.lanes) {
-    out += fmt::format(" {} {}, slice {}, {}:\n", noun, lane.device, lane.slice,
-                       format_bytes(lane.bytes));
+    out += fmt::format(" {} {}, slice {}{}, {}:\n", noun, lane.device, lane.slice,
+                       lane.reverse ? " of the reverse arrays" : "", format_bytes(lane.bytes));
     for (const std::string& step : lane.steps) out += wrapped("   " + printable(step), 5);
   }
   out += memory_line(entry.memory, noun);

@@ -17,6 +17,9 @@ std::string render_csv(const Report& report, const RenderOptions& options);
 std::string render_markdown(const Report& report, const RenderOptions& options);
 std::string render_gp(const Report& report, const RenderOptions& options);
 
+/// A topology for Graphviz; Error{runtime} for every other document.
+std::string render_dot(const Report& report, const RenderOptions& options);
+
 /// Trials of more than one case as one table, and what they tell together.
 std::string sweep_text(const Report& report, const RenderOptions& options);
 

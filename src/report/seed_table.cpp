@@ -48,7 +48,7 @@ struct Cell {
 std::optional<std::size_t> scenario_of(const Case& c) {
   if (c.from.kind != Place::Kind::device || c.from != c.to) return std::nullopt;
   // On a machine with one GPU the last scenario is that GPU alone, in one slice.
-  const bool alone = c.gpus == std::vector{c.from.device};
+  const bool alone = c.gpus == std::vector{c.from.index};
   const bool several =
       c.gpus.size() > 1 || (alone && c.memory == MemoryKind::managed && c.split == 1);
   const Who who = several ? Who::several : alone ? Who::home : Who::other;

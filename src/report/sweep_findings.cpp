@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace mgpu {
@@ -125,12 +126,11 @@ std::string RowNames::list(const Rows& cases) const {
 }
 
 std::vector<BestOfSize> contests(std::span<const CaseResult> cases) {
+  std::map<Bytes, std::size_t> measured;
+  for (const CaseResult& result : cases)
+    if (is_measured(result)) ++measured[result.what.size];
   std::vector<BestOfSize> sizes = best_of_sizes(cases);
-  std::erase_if(sizes, [&](const BestOfSize& of) {
-    return std::ranges::count_if(cases, [&](const CaseResult& result) {
-             return is_measured(result) && result.what.size == of.size;
-           }) < 2;
-  });
+  std::erase_if(sizes, [&](const BestOfSize& of) { return measured[of.size] < 2; });
   return sizes;
 }
 
@@ -153,11 +153,11 @@ std::string note_of(const CaseResult& result) {
 std::vector<std::string> note_lines(const Report& report, const Rows& cases,
                                     const RowNames& names) {
   std::vector<std::pair<std::string, Rows>> notes;
+  std::map<std::string, std::size_t> known;
   for (const std::size_t i : cases) {
-    const std::string note = note_of(report.cases[i]);
-    auto same = std::ranges::find(notes, note, &std::pair<std::string, Rows>::first);
-    if (same == notes.end()) same = notes.insert(notes.end(), {note, {}});
-    same->second.push_back(i);
+    const auto [same, is_new] = known.try_emplace(note_of(report.cases[i]), notes.size());
+    if (is_new) notes.emplace_back(same->first, Rows{});
+    notes[same->second].second.push_back(i);
   }
   std::vector<std::string> lines;
   for (const auto& [note, rows] : notes)

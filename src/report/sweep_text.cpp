@@ -52,18 +52,21 @@ class SweepText {
     const auto times = std::ranges::find_if(
         columns, [](const Column& c) { return c.header == "min" || c.header == "median"; });
     const auto before = static_cast<std::size_t>(times - columns.begin());
+    const std::size_t start = width_of({columns.data(), before}) + 2;
+    std::vector<std::size_t> widths;
     std::string line = " ";
-    for (const Column& column : columns)
-      line += padded(column.header, width_of(column), column.align) + "  ";
+    for (const Column& column : columns) {
+      widths.push_back(width_of(column));
+      line += padded(column.header, widths.back(), column.align) + "  ";
+    }
     add_line(line);
     std::vector<std::size_t> cut;
     for (std::size_t row = 0; row < columns.front().cells.size(); ++row) {
       const std::string& note = table_.notes[row];
       line = " ";
       for (std::size_t i = 0; i < (note.empty() ? columns.size() : before); ++i)
-        line += cell(columns[i], row) + "  ";
+        line += cell(columns[i], widths[i], row) + "  ";
       if (!note.empty()) {
-        const std::size_t start = width_of({columns.data(), before}) + 2;
         const std::string shown = shortened(note, width_ - std::min(width_, start));
         if (shown != note) cut.push_back(row);
         line += painted(shown, note.starts_with("FAIL") ? failure_style : dim_style, color_);
@@ -75,8 +78,8 @@ class SweepText {
       add(fmt::format("left out at {} columns: {}", width_, fmt::join(dropped, ", ")));
   }
 
-  std::string cell(const Column& column, std::size_t row) const {
-    const std::string text = padded(column.cells[row], width_of(column), column.align);
+  std::string cell(const Column& column, std::size_t width, std::size_t row) const {
+    const std::string text = padded(column.cells[row], width, column.align);
     const bool star = column.header == "#" && table_.best[row];
     return star ? painted(text, best_style, color_) : painted(text, style_of(column), color_);
   }

@@ -55,16 +55,28 @@ class CaseText {
   void add(std::string_view line) { out_ += wrapped(fmt::format(" {}", line), 3); }
 
   std::string of_peak() const {
-    return result_.of_peak ? fmt::format(", {} of peak", percent(*result_.of_peak)) : "";
+    if (!result_.of_peak) return "";
+    return fmt::format(", {} of{} peak", percent(*result_.of_peak),
+                       result_.bottleneck && *result_.bottleneck != Bottleneck::memory
+                           ? fmt::format(" {}", bottleneck_noun(*result_.bottleneck))
+                           : "");
   }
+
+  // Figures of links count payload; where none is crossed the memory's traffic is what matters.
+  const Rate& rate_of(Basis basis) const {
+    return basis == Basis::moved ? result_.rates.moved : result_.rates.copied;
+  }
+  Basis other_basis() const { return result_.basis == Basis::moved ? Basis::copied : Basis::moved; }
+  const Rate& headline() const { return rate_of(result_.basis); }
+  const Rate& other() const { return rate_of(other_basis()); }
 
   void add_single() {
     const std::string time = format_time(result_.summary.median);
     const std::string bar = paint("  ┊ ", dim_style);
-    out_ += fmt::format(" Single result which took {}{}moved: {}{}\n", paint(time, median_style),
-                        bar, format_rate(result_.rates.moved.median), of_peak());
-    out_ += fmt::format("{}{}copied: {}\n", std::string(26 + columns_of(time), ' '), bar,
-                        format_rate(result_.rates.copied.median));
+    out_ += fmt::format(" Single result which took {}{}{}: {}{}\n", paint(time, median_style), bar,
+                        name(result_.basis), format_rate(headline().median), of_peak());
+    out_ += fmt::format("{}{}{}: {}\n", std::string(26 + columns_of(time), ' '), bar,
+                        name(other_basis()), format_rate(other().median));
   }
 
   void add_statistics() {
@@ -78,18 +90,20 @@ class CaseText {
       return paint(fmt::format("{:>{}}", text, width), style);
     };
     const auto dim = [&](std::string_view text) { return paint(text, dim_style); };
-    const Rate& moved = result_.rates.moved;
+    const Rate& rate = headline();
+    const std::string_view basis = name(result_.basis);
 
     out_ += " Range" + dim(" (") + paint("min", min_style) + dim(" … ") + paint("max", max_style) +
             dim("):  ") + cell(low, left, min_style) + dim(" … ") + cell(high, right, max_style) +
-            dim("  ┊ ") + "moved: " + format_rate(moved.max) + dim(" … ") + format_rate(moved.min) +
-            '\n';
+            dim("  ┊ ") + fmt::format("{}: ", basis) + format_rate(rate.max) + dim(" … ") +
+            format_rate(rate.min) + '\n';
     out_ += " Time " + dim(" (") + paint("median", median_style) + dim("):     ") +
             cell(median, left, median_style) + std::string(right + 5, ' ') + dim("┊ ") +
-            "moved: " + format_rate(moved.median) + of_peak() + '\n';
+            fmt::format("{}: ", basis) + format_rate(rate.median) + of_peak() + '\n';
     out_ += " Time " + dim(" (") + paint("mean", mean_style) + dim(" ± ") + paint("σ", sd_style) +
             dim("):   ") + cell(mean, left, mean_style) + dim(" ± ") + cell(sd, right, sd_style) +
-            dim("  ┊ ") + "copied (median): " + format_rate(result_.rates.copied.median) + '\n';
+            dim("  ┊ ") + fmt::format("{} (median): ", name(other_basis())) +
+            format_rate(other().median) + '\n';
 
     if (result_.samples_ns.size() < 2) return;  // a file may have been stripped of them
     const int width = histogram_width(s);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
+#include "model/health.hpp"
 #include "report/phrases.hpp"
 #include "report/renderers.hpp"
+#include "report/topology_matrix.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace mgpu {
@@ -11,15 +15,52 @@ namespace {
 
 using enum Column::Align;
 
+constexpr std::size_t width = 100;
+
+/// A column of a table of devices: its header and what it says of one; "" is "n/a".
+struct Cell {
+  std::string header;
+  std::string (*text)(const Device&);
+  Column::Align align = right;
+};
+
+/// A column that says nothing of any device is left out.
+std::string device_table(const Machine& machine, std::vector<Cell> cells) {
+  std::vector<Column> columns;
+  for (Cell& cell : cells) {
+    Column column{std::move(cell.header), {}, cell.align};
+    bool said = false;
+    for (const Device& device : machine.devices) {
+      const std::string text = cell.text(device);
+      said |= !text.empty();
+      column.cells.push_back(text.empty() ? "n/a" : printable(text));
+    }
+    if (said) columns.push_back(std::move(column));
+  }
+  return columns.size() < 2 ? "" : '\n' + table_text(std::move(columns));
+}
+
+std::string number(std::optional<int> value) {
+  return value ? std::to_string(*value) : "";
+}
+
+std::string rate(std::optional<double> value) {
+  return value ? format_rate(*value) : "";
+}
+
+std::string ordinal(const Device& device) {
+  return std::to_string(device.ordinal);
+}
+
 std::string host_line(const Host& host) {
   std::string line =
       fmt::format(" host: {}", counted(static_cast<std::uint64_t>(host.cpus), "CPU"));
   if (!host.allowed_cpus.empty() && std::cmp_less(host.allowed_cpus.size(), host.cpus))
     line += fmt::format(" ({} of them allowed here)", host.allowed_cpus.size());
-  line += ", " + counted(static_cast<std::uint64_t>(host.numa), "NUMA node");
+  line += ", " + counted(host.nodes.size(), "NUMA node");
   if (host.memory_bytes) line += ", " + format_memory(*host.memory_bytes);
   if (!host.kernel.empty()) line += ", kernel " + printable(host.kernel);
-  return wrapped(line, 3);
+  return wrapped(line, 3, " ", width);
 }
 
 std::string driver_line(const Driver& driver) {
@@ -28,48 +69,198 @@ std::string driver_line(const Driver& driver) {
   if (!driver.cuda.empty()) line += ", CUDA " + printable(driver.cuda);
   if (!driver.runtime.empty()) line += " (mgpu was built with " + printable(driver.runtime) + ")";
   if (!driver.nvml.empty()) line += ", NVML " + printable(driver.nvml);
-  return wrapped(line, 3);
+  return wrapped(line, 3, " ", width);
 }
 
-std::string device_table(const Machine& machine) {
-  std::vector<Column> columns = {{machine.backend == BackendKind::host ? "device" : "GPU", {}},
-                                 {"name", {}, left},
-                                 {"memory", {}},
-                                 {"peak", {}, right, 1},
-                                 {"PCI address", {}, left},
-                                 {"NUMA", {}},
-                                 {"CPUs", {}}};
-  for (const Device& device : machine.devices) {
+std::string node_table(const Machine& machine) {
+  std::vector<Column> columns = {
+      {"NUMA node", {}}, {"memory", {}}, {"CPUs", {}}, {"which", {}, left}};
+  const bool gpus =
+      machine.backend == BackendKind::cuda &&
+      std::ranges::any_of(machine.devices, [](const Device& d) { return d.numa.has_value(); });
+  if (gpus) columns.push_back({"GPUs", {}, left});
+  for (const NumaNode& node : machine.host.nodes) {
+    std::vector<int> near;
+    for (const Device& device : machine.devices)
+      if (device.numa == node.number) near.push_back(device.ordinal);
     const std::vector<std::string> cells = {
-        std::to_string(device.ordinal),
-        printable(device.name) + (device.mig ? " (MIG)" : ""),
-        device.memory_bytes ? format_memory(*device.memory_bytes) : "n/a",
-        device.memory_peak ? format_rate(*device.memory_peak) : "n/a",
-        device.pci.empty() ? "n/a" : printable(device.pci),
-        device.numa ? std::to_string(*device.numa) : "n/a",
-        device.cpus.empty() ? "n/a" : std::to_string(device.cpus.size())};
-    for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
+        std::to_string(node.number), format_memory(node.memory_bytes),
+        std::to_string(node.cpus.size()),
+        node.cpus.empty() ? "none" : shortened(ranges_of(node.cpus), 50),
+        near.empty() ? "none" : ranges_of(near)};
+    for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
-  std::string out = '\n' + table_text(std::move(columns));
-  for (const Device& device : machine.devices)
-    if (!device.uuid.empty())
-      out += fmt::format(" GPU {}: {}\n", device.ordinal, printable(device.uuid));
+  return machine.host.nodes.empty() ? "" : '\n' + table_text(std::move(columns));
+}
+
+/// "16", or "4 of 16" where the process may not use all.
+std::string cpus_of(const Device& device) {
+  if (device.cpus.size() < device.near_cpus.size())
+    return fmt::format("{} of {}", device.cpus.size(), device.near_cpus.size());
+  return device.cpus.empty() ? "" : std::to_string(device.cpus.size());
+}
+
+std::string cache_of(const Device& device) {
+  return device.l2_bytes ? format_memory(*device.l2_bytes) : "";
+}
+
+std::string identities(const Machine& machine) {
+  const bool host = machine.backend == BackendKind::host;
+  std::vector<Cell> cells = {
+      {host ? "device" : "GPU", ordinal},
+      {"name",
+       [](const Device& d) { return shortened(d.name, d.mig ? 34 : 40) + (d.mig ? " (MIG)" : ""); },
+       left},
+      {"memory",
+       [](const Device& d) { return d.memory_bytes ? format_memory(*d.memory_bytes) : ""; }},
+      {"peak", [](const Device& d) { return rate(d.memory_peak); }},
+      {"PCI address", [](const Device& d) { return d.pci; }, left},
+      {"NUMA", [](const Device& d) { return number(d.numa); }},
+      {"CPUs", cpus_of}};
+  if (host) cells.push_back({"cache", cache_of});
+  return device_table(machine, std::move(cells));
+}
+
+std::string properties(const Machine& machine) {
+  return device_table(machine, {{"GPU", ordinal},
+                                {"UUID", [](const Device& d) { return d.uuid; }, left},
+                                {"compute", [](const Device& d) { return d.capability; }},
+                                {"SMs", [](const Device& d) { return number(d.sms); }},
+                                {"L2", cache_of},
+                                {"ECC",
+                                 [](const Device& d) {
+                                   return std::string(!d.ecc ? "" : *d.ecc ? "on" : "off");
+                                 }},
+                                {"mode",
+                                 [](const Device& d) {
+                                   std::string mode = d.compute_mode;
+                                   std::ranges::replace(mode, '_', ' ');
+                                   return mode;
+                                 },
+                                 left}});
+}
+
+std::string pcie_phrase(std::optional<int> generation, std::optional<int> lanes) {
+  return generation && lanes ? fmt::format("gen {} x{}", *generation, *lanes) : "";
+}
+
+std::string nvlink_rate(const NvLinks& links, std::optional<int> count) {
+  return links.each && count && links.active.value_or(0) > 0 ? format_rate(*links.each * *count)
+                                                             : "";
+}
+
+std::string ports(const Machine& machine) {
+  std::string table = device_table(
+      machine,
+      {{"GPU", ordinal},
+       {"PCIe now", [](const Device& d) { return pcie_phrase(d.pcie.generation, d.pcie.width); },
+        left},
+       {"rate", [](const Device& d) { return rate(pcie_rate(d.pcie.generation, d.pcie.width)); }},
+       {"PCIe best",
+        [](const Device& d) { return pcie_phrase(d.pcie.best_generation, d.pcie.best_width); },
+        left},
+       {"rate",
+        [](const Device& d) { return rate(pcie_rate(d.pcie.best_generation, d.pcie.best_width)); }},
+       {"NVLinks",
+        [](const Device& d) {
+          const NvLinks& links = d.nvlinks;
+          if (!links.active || !links.total) return std::string();
+          return *links.active == 0 ? "none" : fmt::format("{} of {}", *links.active, *links.total);
+        }},
+       {"now", [](const Device& d) { return nvlink_rate(d.nvlinks, d.nvlinks.active); }},
+       {"best", [](const Device& d) { return nvlink_rate(d.nvlinks, d.nvlinks.total); }}});
+  const bool idle = std::ranges::any_of(
+      machine.devices, [](const Device& d) { return d.pcie.generation < d.pcie.best_generation; });
+  if (table.empty()) return table;
+  table += " rates are one way, by generation and lanes or by the NVLinks' signal\n";
+  return idle ? table + " PCIe runs at a lower generation while it is idle\n" : table;
+}
+
+std::string of(std::optional<int> now, std::optional<int> most) {
+  if (!now) return "";
+  return most ? fmt::format("{} of {}", *now, *most) : std::to_string(*now);
+}
+
+std::string states(const Machine& machine) {
+  const auto known = [](const Device& d) { return d.state.has_value(); };
+  if (std::ranges::none_of(machine.devices, known)) return "";
+  return device_table(
+      machine,
+      {{"GPU", ordinal},
+       {"SM MHz",
+        [](const Device& d) { return d.state ? of(d.state->sm_mhz, d.state->sm_max_mhz) : ""; }},
+       {"memory MHz",
+        [](const Device& d) {
+          return d.state ? of(d.state->memory_mhz, d.state->memory_max_mhz) : "";
+        }},
+       {"power",
+        [](const Device& d) {
+          if (!d.state || !d.state->power_w) return std::string();
+          return d.state->power_limit_w
+                     ? fmt::format("{:.0f} of {:.0f} W", *d.state->power_w, *d.state->power_limit_w)
+                     : fmt::format("{:.0f} W", *d.state->power_w);
+        }},
+       {"°C", [](const Device& d) { return d.state ? number(d.state->temperature_c) : ""; }},
+       {"other processes",
+        [](const Device& d) { return d.state ? number(d.state->other_processes) : ""; }},
+       {"clocks held down by",
+        [](const Device& d) {
+          if (!d.state) return std::string();
+          const auto& reasons = d.state->event_reasons;
+          return reasons.empty() ? "-" : shortened(fmt::format("{}", fmt::join(reasons, " ")), 24);
+        },
+        left}});
+}
+
+std::string unified_phrase(const Device& device) {
+  std::vector<std::string_view> has;
+  if (device.managed) has.push_back("managed memory");
+  if (device.concurrent_managed) has.push_back("used by CPUs and GPUs at once");
+  if (device.pageable_access)
+    has.push_back(device.host_page_tables ? "pageable memory by the host's page tables"
+                                          : "pageable memory");
+  if (device.host_access) has.push_back("CPUs reach it on the GPU");
+  return has.empty() ? "none" : fmt::format("{}", fmt::join(has, ", "));
+}
+
+/// GPUs that can the same share a line.
+std::string unified(const Machine& machine) {
+  std::vector<std::pair<std::string, std::vector<int>>> groups;
+  for (const Device& device : machine.devices) {
+    const std::string phrase = unified_phrase(device);
+    auto group = std::ranges::find(groups, phrase, [](const auto& g) { return g.first; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {phrase, {}});
+    group->second.push_back(device.ordinal);
+  }
+  std::string out;
+  for (const auto& [phrase, ordinals] : groups)
+    out += wrapped(fmt::format(" unified memory{}: {}",
+                               groups.size() == 1
+                                   ? ""
+                                   : fmt::format(" of GPU{} {}", ordinals.size() == 1 ? "" : "s",
+                                                 ranges_of(ordinals)),
+                               phrase),
+                   3, " ", width);
+  return out.empty() ? out : '\n' + out;
+}
+
+std::string matrices(const Machine& machine) {
+  std::string out;
+  for (Matrix& matrix : topology_matrices(machine)) {
+    out += fmt::format("\n {}{}\n", printable(matrix.heading), matrix.columns.empty() ? "" : ":");
+    if (!matrix.columns.empty()) out += table_text(std::move(matrix.columns));
+    for (const std::string& note : matrix.notes)
+      out += wrapped(' ' + printable(note), 3, " ", width);
+  }
   return out;
 }
 
-std::string peer_matrix(const Machine& machine) {
-  std::vector<Column> columns = {{"", {}}};
-  for (const Device& to : machine.devices) columns.push_back({std::to_string(to.ordinal), {}});
-  for (const Device& from : machine.devices) {
-    columns.front().cells.push_back(std::to_string(from.ordinal));
-    for (const Device& to : machine.devices) {
-      const auto peer = static_cast<std::size_t>(to.ordinal);
-      const bool claimed = peer < from.peers.size() && from.peers[peer];
-      columns[peer + 1].cells.push_back(from.ordinal == to.ordinal ? "-" : claimed ? "yes" : "no");
-    }
-  }
-  return "\n peer access that the GPU of a row claims to the memory of a column's:\n" +
-         table_text(std::move(columns));
+std::string health(const Machine& machine) {
+  const auto lines = health_of(machine);
+  if (lines.empty()) return "\n health: nothing found\n";
+  std::string out = "\n health:\n";
+  for (const std::string& line : lines) out += wrapped(" - " + printable(line), 3, " ", width);
+  return out;
 }
 
 }  // namespace
@@ -79,12 +270,13 @@ std::string topology_text(const Report& report) {
   std::string out =
       wrapped(fmt::format("mgpu topo: {}, {}", printable(machine.host.name),
                           counted(machine.devices.size(), device_noun(machine.backend))),
-              1);
-  out += host_line(machine.host) + driver_line(machine.driver);
-  if (!machine.devices.empty()) out += device_table(machine);
-  if (machine.backend == BackendKind::cuda && machine.devices.size() > 1)
-    out += peer_matrix(machine);
-  return out;
+              1, " ", width);
+  out += host_line(machine.host) + driver_line(machine.driver) + node_table(machine);
+  if (machine.devices.empty()) return out;
+  out += identities(machine);
+  if (machine.backend == BackendKind::cuda)
+    out += properties(machine) + ports(machine) + states(machine) + unified(machine);
+  return out + matrices(machine) + health(machine);
 }
 
 }  // namespace mgpu
