@@ -38,7 +38,11 @@ Site home_of(MemoryKind kind, int device) {
 }
 
 std::unique_ptr<Buffer> make_buffer(Backend& backend, int device, Bytes bytes, MemoryKind kind) {
-  return backend.allocate({kind, home_of(kind, device), bytes});
+  auto buffer = backend.allocate({kind, home_of(kind, device), bytes});
+  // So that initcheck, under which these clauses run too, has no copy of what nobody wrote.
+  if (kind != MemoryKind::managed)
+    backend.fill(home_of(kind, device), {buffer.get(), 0, bytes}, poison, 0);
+  return buffer;
 }
 
 std::unique_ptr<Worker> begun_worker(Backend& backend, int device) {

@@ -83,6 +83,7 @@ void CudaDevice::load_kernels() {
   const CudaMemory scratch(memory);
   auto* const to = static_cast<char*>(memory);
   const char* const from = to + bytes;
+  fill(to, 2 * bytes, Pattern{}, 0);
   for (const int access : {1, 4, 8, 16})
     if (const auto status = launch_copy(to, from, bytes, access, stream_.get());
         status != cudaSuccess) {
@@ -95,7 +96,6 @@ void CudaDevice::load_kernels() {
   require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_.get()), "cudaMemcpyAsync",
           ordinal_);
   sync("the first copies");
-  fill(to, bytes, Pattern{}, 0);
   check(to, bytes, Pattern{}, 0);
 }
 

