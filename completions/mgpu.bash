@@ -11,20 +11,21 @@ _mgpu_ordinals() {
 
 _mgpu() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words='' before=''
-  local commands='copy sweep topo show' last='-h --help -V --version'
+  local commands='copy sweep topo show compare' last='-h --help -V --version'
+  local attached=''
   local driver=/proc/driver/nvidia/gpus devices='--backend --host-devices'
   local shape='--gpus --size --memory --unified --home --from --to --bidirectional --split --align --engine --access --batch --peer
     --runtime --prefetch --no-prefetch --cold --owner-wait --advise --threads'
   local sampling='--samples --seconds --warmup --until --timeout --verify --no-verify --no-affinity --oversubscribe
-    --counters --dry-run'
-  local output='--format --json -o --output --append --force --color -q --quiet'
+    --counters --dry-run --machine'
+  local rule='--metric --tolerance' output='--format --json -o --output --append --force --color -q --quiet'
   COMPREPLY=()
 
   # To readline "--format=js" is three words.
   if [[ $current == '=' ]]; then
-    current=''
+    current='' attached=yes
   elif [[ $previous == '=' ]]; then
-    previous=${COMP_WORDS[COMP_CWORD - 2]}
+    previous=${COMP_WORDS[COMP_CWORD - 2]} attached=yes
   fi
 
   # The last entry of a list is completed: of GPUs and, in a sweep, of any option of a case.
@@ -47,6 +48,7 @@ _mgpu() {
     --verify) words='ends every none' ;;
     --histogram) words='auto linear log' ;;
     --format) words='text json jsonl csv markdown' ;;
+    --metric) words='median min mean' ;;
     --color) words='auto always never' ;;
     --home | --from | --to) words="local host $(_mgpu_ordinals $driver)" ;;
     --gpus)
@@ -54,10 +56,11 @@ _mgpu() {
       if [[ -z $before ]]; then words="all $words"; fi
       [[ $words ]] || return
       ;;
+    --measure) if [[ $attached ]]; then words='pairs all'; fi ;;
     --preset) words='issue-2615 scaling' ;;
     --host-devices | --size | --split | --align | --batch) return ;;
-    --samples | --seconds | --warmup | --until | --timeout) return ;;
-    -o | --output | --resume | --timeline)
+    --samples | --seconds | --warmup | --until | --timeout | --expect | --tolerance) return ;;
+    -o | --output | --resume | --baseline | --timeline | --machine)
       compopt -o filenames 2> /dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return
@@ -69,14 +72,17 @@ _mgpu() {
       1:*) words="$commands help $last" ;;
       2:help) words=$commands ;;
       *:copy)
-        words="$devices $shape $sampling --timeline $output --histogram $last"
+        words="$devices $shape $sampling --timeline --expect --baseline $rule $output --histogram $last"
         ;;
       *:sweep)
-        words="$devices $shape --preset --list-presets --resume $sampling $output --histogram $last"
+        words="$devices $shape --preset --list-presets --resume $sampling --expect --baseline $rule $output --histogram $last"
         ;;
-      *:topo) words="$devices $output $last" ;;
-      *:show)
+      *:topo)
+        words="$devices --measure --gpus --size --seconds --engine --timeout --no-verify --dry-run --machine $output $last"
+        ;;
+      *:show | *:compare)
         words="$output --histogram $last"
+        if [[ ${COMP_WORDS[1]} == compare ]]; then words="$rule ${output/--append /} $last"; fi
         if [[ $current != -* ]]; then
           compopt -o filenames 2> /dev/null
           mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # How often `mgpu compare` errs: verdicts on pairs of the same case, measured in turns, and on the same pairs with
 # every new sample made longer. Prints the rows of a Markdown table.
-# usage: compare_experiment.sh [-p PAIRS] [-r ROUNDS] [-k DIR] [-H] [options of mgpu copy]
+# usage: compare_experiment.sh [-p PAIRS] [-r ROUNDS] [-k DIR] [-H] -- [OPTION of mgpu copy]...
 #   -p  pairs (100)             -k  keep the results in DIR, and use those that it holds already
 #   -r  rounds a side (10)      -H  print the head of the table first
 # MGPU names the binary (build/release/mgpu).

@@ -3,9 +3,10 @@
 # Installs by apt what is missing to build mgpu on Debian 12 or Ubuntu 24.04, and says what it installs.
 set -euo pipefail
 
-usage='usage: scripts/install-deps.sh [--test] [--lint] [--with-cuda]
+usage='usage: scripts/install-deps.sh [--test] [--lint] [--fuzz] [--with-cuda]
   --test       also what the tests need
   --lint       also what .ci/run checks the sources with
+  --fuzz       also what scripts/fuzz.sh compiles with
   --with-cuda  also the CUDA 13.0 compiler and runtime, from NVIDIA'\''s repository'
 
 # A package, or PROGRAM:PACKAGE where any program of that name will do.
@@ -19,6 +20,7 @@ for argument in "$@"; do
       wanted+=(fish:fish gnuplot:gnuplot-nox jq:jq mandoc:mandoc python3-jsonschema zsh:zsh)
       ;;
     --lint) wanted+=(clang-format-16 clang-tidy-16 mandoc:mandoc shellcheck:shellcheck) ;;
+    --fuzz) wanted+=(clang++-16:clang-16 libclang-rt-16-dev) ;;
     --with-cuda) with_cuda=true ;;
     -h | --help) echo "$usage" && exit ;;
     *) echo "$usage" >&2 && exit 2 ;;

@@ -3,13 +3,18 @@
 
 #include "backend/host_facts.hpp"
 #include "cli.hpp"
+#include "gate.hpp"
 #include "measure.hpp"
 #include "memory_guard.hpp"
+#include "model/matrix.hpp"
 #include "model/schedule.hpp"
 #include "output.hpp"
 #include "report/report.hpp"
 #include "run.hpp"
+#include "saved.hpp"
+#include "show.hpp"
 #include "signals.hpp"
+#include "topology.hpp"
 
 #include <fmt/format.h>
 
@@ -47,9 +52,13 @@ PlanEntry plan_entry(const PlannedCase& planned, const Request& request, const M
   for (const Lane& lane : schedule.lanes)
     entry.lanes.push_back({lane.device, lane.slice, lane.reverse, lane.destination.bytes,
                            describe_steps(schedule, lane)});
+  std::map<Site, Bytes> pools;
   for (const MemoryNeed& need : memory_needed(planned.what)) {
-    const Site pool = pool_of(need.site, machine);
-    PlanEntry::Memory memory{std::nullopt, std::nullopt, need.bytes};
+    Bytes& sum = pools[pool_of(need.site, machine)];
+    sum = checked_add(sum, need.bytes).value_or(~Bytes{0});
+  }
+  for (const auto& [pool, bytes] : pools) {
+    PlanEntry::Memory memory{std::nullopt, std::nullopt, bytes};
     if (!pool.on_host())
       memory.device = pool.index;
     else if (pool != whole_host)
@@ -58,101 +67,6 @@ PlanEntry plan_entry(const PlannedCase& planned, const Request& request, const M
   }
   entry.estimate_ns = estimate_ns(planned.what, machine, request.sampling);
   return entry;
-}
-
-std::string read_file(const std::string& path, const Console& console) {
-  if (path == "-") return console.in();
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  std::array<char, 1 << 16> block;
-  while (file.read(block.data(), block.size()) || file.gcount() > 0)
-    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
-  // A directory opens and fails at the first read.
-  if (!file.is_open() || file.bad())
-    throw Error(ErrorKind::usage,
-                fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  return text;
-}
-
-// The documents of a .jsonl file that is about to be appended to. What a killed run left behind the
-// last line feed is not read: the next line takes its place, so it must be the beginning of a line
-// of ours.
-std::vector<Report> saved_lines(const std::string& path, const Console& console) {
-  constexpr std::string_view ours = R"({"schema":)";
-  const std::string text = read_file(path, console);
-  const std::size_t whole = text.rfind('\n') + 1;  // 0 where there is none
-  const std::string_view fragment = std::string_view(text).substr(whole);
-  if (!fragment.starts_with(ours) && !ours.starts_with(fragment))
-    throw Error(ErrorKind::usage,
-                fmt::format("{}: its end is no result of mgpu, name another file", path));
-  std::vector<std::string> notes;
-  if (whole == 0) return {};
-  return read_reports(std::string_view(text).substr(0, whole), path, notes);
-}
-
-bool same_devices(const Machine& a, const Machine& b) {
-  return a.host.name == b.host.name &&
-         std::ranges::equal(a.devices, b.devices, [](const Device& x, const Device& y) {
-           return x.uuid == y.uuid && x.name == y.name;
-         });
-}
-
-// Documents of one file that hold one case each are one report.
-std::vector<Report> merged(std::vector<Report> documents) {
-  std::vector<Report> reports;
-  for (Report& document : documents) {
-    const bool joins = !reports.empty() && document.kind == ReportKind::trials &&
-                       reports.back().kind == ReportKind::trials &&
-                       same_devices(reports.back().machine, document.machine);
-    if (!joins) {
-      reports.push_back(std::move(document));
-      continue;
-    }
-    Report& whole = reports.back();
-    for (CaseResult& result : document.cases) whole.cases.push_back(std::move(result));
-    whole.ended = document.ended;
-    whole.complete = whole.complete && document.complete;
-    whole.exit_code = graver(whole.exit_code, document.exit_code);
-    if (!whole.error) whole.error = document.error;
-  }
-  return reports;
-}
-
-void show(const Request& request, const Console& console) {
-  std::vector<Output> outputs;
-  for (const OutputSpec& spec : request.outputs) {
-    outputs.emplace_back(spec, request.append, request.force);
-  }
-  std::vector<std::string> notes;
-  std::vector<Report> documents;
-  for (const std::string& path : request.files)
-    for (Report& document : read_reports(read_file(path, console), path, notes))
-      documents.push_back(std::move(document));
-  const std::vector<Report> reports = merged(documents);
-  const auto needs_one = [](Format format) {
-    return format == Format::json || format == Format::csv || is_picture(format);
-  };
-  const bool one_only = needs_one(request.format) ||
-                        std::ranges::any_of(request.outputs, [&](const OutputSpec& spec) {
-                          return needs_one(spec.format);
-                        });
-  if (reports.size() > 1 && one_only)
-    throw Error(ErrorKind::usage,
-                "show: one JSON or CSV document or picture holds one report: name one file, or use "
-                "--format jsonl");
-  if (!request.quiet)
-    for (const std::string& note : notes) console.err(fmt::format("mgpu: note: {}\n", note));
-  const auto all = [&](Format format, bool color, int width) {
-    std::string text;
-    // Lines stay the documents that they were.
-    for (const Report& report : format == Format::jsonl ? documents : reports) {
-      if (!text.empty() && (format == Format::text || format == Format::markdown)) text += "\n";
-      text += rendered(format, report, {color, request.histogram, width});
-    }
-    return text;
-  };
-  print(console, all(request.format, wants_color(request, console), console.width));
-  for (Output& output : outputs) output.write(all(output.format(), false, 0));
 }
 
 // The results of a --resume file that belong to cases of this plan, by position. What was cut short
@@ -213,13 +127,43 @@ void judge(Report& report) {
                 report.cases.front().reason);
 }
 
-// Fills the run's report as far as it gets.
-void run_cases(const Request& request, const Console& console, Run& run, Backend& backend,
-               Watchdog& dog, const std::stop_token& stop) {
+// The one of a document of `mgpu topo --json`.
+Machine recorded_machine(const std::string& path, const Console& console) {
+  std::vector<std::string> notes;
+  std::vector<Report> documents = read_reports(read_file(path, console), path, notes);
+  if (documents.size() != 1 || documents.front().kind != ReportKind::topology)
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("{}: --machine needs one topology; record it with mgpu topo --json", path));
+  return std::move(documents.front().machine);
+}
+
+void plan_matrix(const Request& request, Report& report) {
+  report.kind = ReportKind::plan;
+  const std::vector<Cell> cells = matrix_cells(request, report.machine);
+  report.plan = matrix_entries(cells, request, report.machine);
+  report.estimate_ns = matrix_estimate_ns(cells, report.plan);
+}
+
+// Fills the run's report as far as it gets. Without a backend it is for a recorded machine.
+void run_topo(const Request& request, Run& run, Backend* backend, Watchdog& dog,
+              const std::stop_token& stop) {
+  Report& report = run.report();
+  if (request.dry_run) return plan_matrix(request, report);
+  describe_states(report.machine, *backend, dog);
+  if (request.measure) measure_topology(request, report, *backend, run, dog, stop);
+}
+
+// Likewise.
+void run_cases(const Request& request, const Gate& gate, const Console& console, Run& run,
+               Backend* backend, Watchdog& dog, const std::stop_token& stop) {
   Report& report = run.report();
   const Plan plan = make_plan(request, report.machine);
   if (request.command == Command::copy && plan.cases.front().skip)
     throw Error(plan.cases.front().skip->kind, plan.cases.front().skip->reason);
+  std::vector<std::string> notes;
+  gate.check(plan, report.machine, notes);
+  for (const std::string& note : notes) run.note(note);
   if (request.dry_run) {
     report.kind = ReportKind::plan;
     for (const PlannedCase& planned : plan.cases) {
@@ -242,10 +186,14 @@ void run_cases(const Request& request, const Console& console, Run& run, Backend
   }
   run.expect(std::move(positions));
   const Results results =
-      measure(missing, report.machine, request.sampling, backend, run, dog, stop);
+      measure(missing, report.machine, request.sampling, *backend, run, dog, stop);
   report.complete = results.complete;
   if (results.error && request.command == Command::copy) throw *results.error;
   judge(report);
+  if (auto wrong = report.complete ? gate.verdict(report) : std::nullopt) {
+    report.exit_code = graver(report.exit_code, exit_code(wrong->kind));
+    if (!report.error) report.error = std::move(wrong);
+  }
 }
 
 // Two outputs, or an input and an output, that are one file under two names.
@@ -255,6 +203,9 @@ void check_distinct(const Request& request) {
     if (spec.path != request.resume) outputs.push_back(spec.path);
   for (const std::string& path : {request.timeline, request.resume})
     if (!path.empty() && path != "-") outputs.push_back(path);
+  std::vector<std::string> inputs = request.files;
+  for (const std::string& input : {request.baseline, request.machine_file})
+    if (!input.empty()) inputs.push_back(input);
   const auto same = [](const std::string& a, const std::string& b) {
     std::error_code ignored;
     return std::filesystem::equivalent(a, b, ignored) ||
@@ -263,7 +214,7 @@ void check_distinct(const Request& request) {
   };
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].starts_with("/dev/")) continue;  // may well be given twice
-    for (const std::string& input : request.files)
+    for (const std::string& input : inputs)
       if (input != "-" && same(input, outputs[i]))
         throw Error(
             ErrorKind::usage,
@@ -289,7 +240,7 @@ void check_appended(const Request& request, const Console& console) {
 
 // Everything of a run but its end.
 void execute(const Request& request, const Console& console, std::span<const BackendRow> backends,
-             Run& run, Watchdog& dog, const std::stop_token& stop) {
+             const Gate& gate, Run& run, Watchdog& dog, const std::stop_token& stop) {
   run.open();
   dog.on_expiry([&](const char* step, int signal) {
     run.stuck({},
@@ -297,10 +248,18 @@ void execute(const Request& request, const Console& console, std::span<const Bac
                     fmt::format("timed out after {} s in {}", request.sampling.timeout, step)),
               signal);
   });
-  const auto backend = make_backend(request, backends);
   Machine& machine = run.report().machine;
-  machine = guarded(dog, "starting the driver", [&] { return backend->machine(); });
-  if (request.command != Command::topo) run_cases(request, console, run, *backend, dog, stop);
+  std::unique_ptr<Backend> backend;
+  if (request.machine_file.empty()) {
+    backend = make_backend(request, backends);
+    machine = guarded(dog, "starting the driver", [&] { return backend->machine(); });
+  } else {
+    machine = recorded_machine(request.machine_file, console);
+  }
+  if (request.command == Command::topo)
+    run_topo(request, run, backend.get(), dog, stop);
+  else
+    run_cases(request, gate, console, run, backend.get(), dog, stop);
 }
 
 int run_request(const Request& request, const Console& console,
@@ -310,8 +269,13 @@ int run_request(const Request& request, const Console& console,
     show(request, console);
     return 0;
   }
+  if (request.command == Command::compare) return compare_files(request, console);
   check_appended(request, console);
   Run run(request, console);
+  std::vector<std::string> notes;
+  const Gate gate(request, console, notes);
+  for (const std::string& note : notes) run.note(note);
+  run.on_result([&](CaseResult& result) { gate.judge(result, run.report()); });
   Report& report = run.report();
   if (request.command == Command::topo) report.kind = ReportKind::topology;
   if (console.handle_signals) block_signals();
@@ -326,7 +290,7 @@ int run_request(const Request& request, const Console& console,
         dog->interrupt(signal);
       });
     run.on_signal([&] { return signals ? signals->received() : 0; });
-    execute(request, console, backends, run, *dog, stop.get_token());
+    execute(request, console, backends, gate, run, *dog, stop.get_token());
   } catch (const Error& error) {
     // What could not be started prints nothing on stdout; what could tells what it found.
     if (error.kind == ErrorKind::usage) throw;

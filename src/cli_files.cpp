@@ -24,9 +24,22 @@ std::string extension(Format format) {
 }  // namespace
 
 std::vector<Format> formats(Writes writes) {
+  const auto fits = [writes](Format format) {
+    if (is_for_stdout(format) || writes == Writes::anything) return true;
+    switch (writes) {
+      case Writes::reports_and_tests:
+        return format == Format::xml;
+      case Writes::reports_and_charts:
+        return format != Format::dot;
+      case Writes::reports_and_graphs:
+        return format == Format::dot || format == Format::svg;
+      default:
+        return false;
+    }
+  };
   std::vector<Format> all;
   for (const auto& word : vocabulary<Format>)
-    if (writes == Writes::reports_and_charts || !is_picture(word.value)) all.push_back(word.value);
+    if (fits(word.value)) all.push_back(word.value);
   return all;
 }
 
@@ -56,11 +69,18 @@ std::string parse_resume(const std::string& text) {
   return text;
 }
 
+std::string parse_baseline(const std::string& text) {
+  if (text.empty()) throw usage_error("--baseline '' names no file; write --baseline run.json");
+  return text;
+}
+
 void settle_files(Request& request) {
   const auto plain = [](const std::string& path) {
     return std::filesystem::path(path).lexically_normal().string();
   };
   std::set<std::string> inputs, outputs;
+  if (!request.baseline.empty()) inputs.insert(plain(request.baseline));
+  if (!request.machine_file.empty()) inputs.insert(plain(request.machine_file));
   for (const std::string& file : request.files)
     if (!inputs.insert(plain(file)).second && file == "-")
       throw usage_error("stdin (-) can be read only once");
@@ -70,6 +90,9 @@ void settle_files(Request& request) {
     if (!outputs.insert(plain(output.path)).second)
       throw usage_error("--output '{}' is given twice", output.path);
   }
+  if (inputs.contains(plain(request.resume)) || inputs.contains(plain(request.timeline)))
+    throw usage_error("--baseline '{}' would be written as well; write another file",
+                      request.baseline);
   if (!request.resume.empty() && outputs.contains(plain(request.resume)))
     std::erase_if(request.outputs, [&](const OutputSpec& output) {
       if (plain(output.path) != plain(request.resume)) return false;

@@ -93,6 +93,15 @@ void Options::words(const std::string& option, Names words, std::string help, Ap
   entries_.back().info.words = std::move(words);
 }
 
+void Options::optional_words(const std::string& option, Names given, std::string help,
+                             Apply apply) {
+  words(option, std::move(given), std::move(help), std::move(apply));
+  Entry& entry = entries_.back();
+  entry.info.takes_value = false;
+  entry.implied = entry.info.words.front();
+  entry.shape = fmt::format("[={}]", entry.shape);
+}
+
 void Options::number(const std::string& option, double& field, bool zero_allowed,
                      std::string help) {
   help += fmt::format(" (default: {:g})", field);
@@ -136,6 +145,10 @@ std::vector<std::string> Options::unambiguous(std::span<const std::string> args)
       continue;
     }
     if (entry->flag != nullptr) throw usage_error("{} takes no value, as in '{}'", option, args[i]);
+    if (!attached && !entry->implied.empty()) {
+      out.push_back(fmt::format("{}={}", option, entry->implied));
+      continue;
+    }
     if (!attached && (i + 1 == args.size() || find(option_of(args[i + 1]))))
       throw usage_error("{} needs a value: {}", option, entry->shape);
     const std::string value = attached ? args[i].substr(option.size() + 1) : args[++i];
@@ -199,7 +212,7 @@ std::string Options::help(std::string_view before, std::string_view examples) co
   const bool has_values = std::ranges::any_of(entries_, [](auto& e) { return !e.flag; });
   std::string out =
       fmt::format("Usage: {}{} [OPTION]...{}\n\n{}\n{}", command_, has_values ? "" : " COMMAND",
-                  files_ ? " FILE..." : "", summary_, before);
+                  files_ ? " " + files_shape_ : "", summary_, before);
   std::string_view group;
   for (const Entry& entry : entries_) {
     if (group != entry.group) out += fmt::format("\n{}:\n", group = entry.group);
@@ -209,7 +222,7 @@ std::string Options::help(std::string_view before, std::string_view examples) co
     std::string text = entry.info.help;
     const std::string more = entry.is_list ? ",..." : "";
     if (left.size() + 1 + entry.shape.size() + more.size() <= width) {
-      left += (entry.shape.empty() ? "" : " ") + entry.shape + more;
+      left += (entry.shape.empty() || !entry.implied.empty() ? "" : " ") + entry.shape + more;
     } else {
       left += " WORD" + more;
       text += fmt::format(": {}", fmt::join(entry.info.words, ", "));

@@ -48,6 +48,8 @@ class Options {
   void value(Names names, std::string shape, std::string help, Apply apply, bool repeats = false);
   /// One of `words`, which `apply` gets.
   void words(const std::string& option, Names words, std::string help, Apply apply);
+  /// One of `words`, taken behind = alone; `apply` gets the first one where none is given.
+  void optional_words(const std::string& option, Names words, std::string help, Apply apply);
   /// A word of E's vocabulary; `Field` is E, whose value is the default, or an optional<E>.
   template <class E, class Field>
   void word(const std::string& option, Field& field, std::string help) {
@@ -68,7 +70,10 @@ class Options {
     });
   }
   void number(const std::string& option, double& field, bool zero_allowed, std::string help);
-  void files(std::vector<std::string>& field) { files_ = &field; }
+  void files(std::vector<std::string>& field, std::string shape) {
+    files_ = &field;
+    files_shape_ = std::move(shape);
+  }
   /// An option that is there takes many values: `split` cuts a list into them, without it the
   /// option is repeated instead. `taken` follows each value, once that is applied.
   void many(std::string_view option, Split split, std::function<void()> taken);
@@ -91,6 +96,7 @@ class Options {
     bool* flag = nullptr;
     Apply apply;
     bool repeats = false, is_list = false;
+    std::string implied;  // its value where none is given
     std::vector<std::string> given;
   };
 
@@ -98,7 +104,7 @@ class Options {
   const Entry* find(std::string_view name) const;
   std::vector<std::string> unambiguous(std::span<const std::string> args) const;
 
-  std::string command_, summary_, group_;
+  std::string command_, summary_, group_, files_shape_;
   std::deque<Entry> entries_;
   std::map<std::string, std::string> refused_;
   std::vector<std::string>* files_ = nullptr;

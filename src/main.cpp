@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
+#include <poll.h>
 #include <string>
 #include <string_view>
 #include <sys/ioctl.h>
@@ -15,10 +17,23 @@ int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) {  // another process made what we share so
+      pollfd writable{fd, POLLOUT, 0};
+      poll(&writable, 1, -1);
+      continue;
+    }
     if (written < 0) return errno;
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   return 0;
+}
+
+// A result file that took the number of a closed stdout would get what is meant for that. Opened
+// the wrong way round, so that its use still fails.
+void occupy_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+      (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 std::string read_all(int fd) {
@@ -36,6 +51,7 @@ std::string read_all(int fd) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  occupy_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file too large is an errno as well
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an errno, not the end
   const char* no_color = std::getenv("NO_COLOR");

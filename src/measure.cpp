@@ -8,6 +8,7 @@
 #include "trial.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -86,15 +87,48 @@ class Measurement {
       finished_.reset();
       result.causes = diagnose(result, experiments, machine_);
     } catch (const Failed& failed) {
+      const Error error = explained(failed.error);
       result = finished_ ? *finished_ : failed.result;
       finished_.reset();
       result.outcome = OutcomeKind::failed;
-      result.reason = failed.error.what();
-      result.error_kind = failed.error.kind;
-      if (!results_.error) results_.error = failed.error;
-      lost_ = failed.error.lost || failed.error.kind == ErrorKind::timeout;
+      result.reason = error.what();
+      result.error_kind = error.kind;
+      if (!results_.error) results_.error = error;
+      lost_ = error.lost || error.kind == ErrorKind::timeout;
     }
     return result;
+  }
+
+  // With what the failing call could not know: who has the memory that it lacked, and which card an
+  // ordinal is that has to be looked for in a log.
+  Error explained(const Error& error) {
+    const auto place = static_cast<std::size_t>(error.device.value_or(-1));
+    if (place >= machine_.devices.size()) return error;
+    std::string message = error.what();
+    if (error.kind == ErrorKind::memory) {
+      std::vector<std::string> holders;
+      for (const MemoryHolder& holder : holders_on(*error.device))
+        holders.push_back(holder.bytes
+                              ? fmt::format("{} ({})", holder.pid, format_memory(*holder.bytes))
+                              : std::to_string(holder.pid));
+      if (!holders.empty())
+        message += fmt::format("; other processes hold: {}", fmt::join(holders, ", "));
+    }
+    const Device& device = machine_.devices[place];
+    if (error.lost && !device.uuid.empty())
+      message += fmt::format("; device {} is {}, {}", device.ordinal, device.uuid, device.pci);
+    Error told(error.kind, message, error.device);
+    told.lost = error.lost;
+    return told;
+  }
+
+  std::vector<MemoryHolder> holders_on(int device) {
+    try {
+      return guarded(dog_, "asking who holds memory",
+                     [&] { return backend_.memory_holders(device); });
+    } catch (const Error&) {  // too late to be told
+      return {};
+    }
   }
 
   // The case without each policy that may cost, for the median alone. Stops where one of them

@@ -28,7 +28,8 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void progress(const Progress&) {}
-  virtual void note(const std::string&) {}  ///< something asked for that is not so here
+  virtual void note(const std::string&) {}      ///< something asked for that is not so here
+  virtual void about_to(const std::string&) {}  ///< what begins may never return
   /// `complete`: it was not cut short by a stop.
   virtual void finished(const CaseResult& result, bool complete) { (void)result, (void)complete; }
   /// On the watchdog's thread: a step does not return. `finished_cases` holds all that ended and

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <optional>
+#include <poll.h>
 #include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -144,10 +145,37 @@ void Output::write_all(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) {  // its other holder made it so
+      pollfd writable{fd_, POLLOUT, 0};
+      poll(&writable, 1, -1);
+      continue;
+    }
     if (written < 0 && errno == EPIPE && kind_ == Kind::stream)
       return;  // its reader has seen enough
     if (written < 0) fail("write");
     bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void Output::append(std::string_view bytes) {
+  struct stat info {};
+  if (fstat(fd_, &info) != 0) fail("write");
+  off_t end = info.st_size;
+  if (fresh_) {
+    end = truncate_ ? 0 : whole_lines(fd_, end);
+    if (ftruncate(fd_, end) != 0) fail("write");
+  }
+  // What is written to a file without a name is gone with the process.
+  if (info.st_nlink == 0) {
+    errno = ENOENT;
+    fail("write");
+  }
+  try {
+    write_all(bytes);
+  } catch (const Error&) {
+    // A part of a line, with other lines behind it once there is room again, would spoil them all.
+    (void)!ftruncate(fd_, end);
+    throw;
   }
 }
 
@@ -157,12 +185,7 @@ void Output::write(std::string_view bytes) {
       write_all(bytes);
       break;
     case Kind::appended:
-      if (fresh_) {
-        struct stat info {};
-        if (fstat(fd_, &info) != 0) fail("write");
-        if (ftruncate(fd_, truncate_ ? 0 : whole_lines(fd_, info.st_size)) != 0) fail("write");
-      }
-      write_all(bytes);
+      append(bytes);
       break;
     case Kind::replaced:
       // Renamed over what is there, so that a reader finds the old bytes or the new ones.

@@ -41,6 +41,7 @@ class Output {
   [[noreturn]] void fail(const char* what) const;
   void open_temporary();
   void write_all(std::string_view bytes);
+  void append(std::string_view bytes);
 
   OutputSpec spec_;
   Kind kind_ = Kind::replaced;

@@ -22,7 +22,9 @@ extern char** environ;
 namespace mgpu {
 namespace {
 
-constexpr const char* program = "gnuplot";
+const char* program_of(Painter painter) {
+  return painter == Painter::gnuplot ? "gnuplot" : "dot";
+}
 
 struct Pipe {
   std::array<int, 2> ends = {-1, -1};
@@ -53,33 +55,40 @@ bool drain(int fd, std::string& text) {
 
 }  // namespace
 
-void require_gnuplot() {
+void require_painter(Painter painter) {
   const char* path = std::getenv("PATH");
   std::string_view rest = path ? path : "";
   while (!rest.empty()) {
     const std::string folder(rest.substr(0, rest.find(':')));
     rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-    if (access((std::filesystem::path(folder) / program).c_str(), X_OK) == 0) return;
+    if (access((std::filesystem::path(folder) / program_of(painter)).c_str(), X_OK) == 0) return;
   }
   throw Error(ErrorKind::unavailable,
-              "svg and png are drawn by gnuplot, which is not installed: install the package "
-              "gnuplot-nox, or write a .gp file");
+              painter == Painter::gnuplot
+                  ? "svg and png are drawn by gnuplot, which is not installed: install the package "
+                    "gnuplot-nox, or write a .gp file"
+                  : "topologies are drawn by Graphviz's dot, which is not installed: install the "
+                    "package graphviz, or write a .dot file");
 }
 
-std::string draw(const std::string& script) {
+std::string draw(Painter painter, Format format, const std::string& script) {
+  require_painter(painter);
+  const char* const program = program_of(painter);
   Pipe in, out, err;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in.ends[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err.ends[1], STDERR_FILENO);
-  std::string name = program, from_stdin = "-";
-  char* argv[] = {name.data(), from_stdin.data(), nullptr};
+  std::string command = program,
+              option = painter == Painter::gnuplot ? "-" : fmt::format("-T{}", name(format));
+  char* argv[] = {command.data(), option.data(), nullptr};
   pid_t child = 0;
   const int failed = posix_spawnp(&child, program, &actions, nullptr, argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0)
-    throw Error(ErrorKind::runtime, fmt::format("cannot start gnuplot: {}", std::strerror(failed)));
+    throw Error(ErrorKind::runtime,
+                fmt::format("cannot start {}: {}", program, std::strerror(failed)));
   in.close_end(0);
   out.close_end(1);
   err.close_end(1);
@@ -104,7 +113,7 @@ std::string draw(const std::string& script) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || picture.empty())
     throw Error(ErrorKind::runtime,
-                fmt::format("gnuplot drew nothing: {}", said.substr(0, said.find('\n'))));
+                fmt::format("{} drew nothing: {}", program, said.substr(0, said.find('\n'))));
   return picture;
 }
 

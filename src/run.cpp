@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "run.hpp"
 
+#include "gate.hpp"
 #include "model/sweep.hpp"
 #include "pictures.hpp"
 #include "version.hpp"
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 namespace mgpu {
 namespace {
@@ -36,11 +38,12 @@ bool draws_trace(const Request& request) {
 }
 
 // The same report with this case alone. The others are not copied, they may be many.
-Report report_of(const Report& report, const CaseResult& result) {
-  const auto& [kind, tool, features, command, started, ended, complete, code, error, warnings,
-               machine, cases, plan] = report;
-  return {kind, tool,  features, command, started,  ended, complete,
-          code, error, warnings, machine, {result}, plan};
+Report report_of(Report& report, const CaseResult& result) {
+  std::vector<CaseResult> all = std::exchange(report.cases, {});
+  Report one = report;
+  report.cases = std::move(all);
+  one.cases = {result};
+  return one;
 }
 
 // Whether a regular file is written anew after every case.
@@ -69,9 +72,11 @@ void complain(const Console& console, std::string text) {
 }
 
 std::string rendered(Format format, const Report& report, const RenderOptions& options) {
-  if (!is_picture(format)) return render(format, report, options);
+  if (!is_picture(format) || format == Format::dot) return render(format, report, options);
+  if (report.kind == ReportKind::topology && format != Format::gp)
+    return draw(Painter::graphviz, format, render(Format::dot, report, options));
   std::string script = render_gnuplot(report, format);
-  return format == Format::gp ? script : draw(script);
+  return format == Format::gp ? script : draw(Painter::gnuplot, format, script);
 }
 
 Run::Run(const Request& request, const Console& console)
@@ -85,7 +90,8 @@ Run::Run(const Request& request, const Console& console)
 
 void Run::open() {
   for (const OutputSpec& spec : request_.outputs) {
-    if (spec.format == Format::svg || spec.format == Format::png) require_gnuplot();
+    if (spec.format == Format::svg || spec.format == Format::png)
+      require_painter(request_.command == Command::topo ? Painter::graphviz : Painter::gnuplot);
     if (spec.path != request_.resume) outputs_.emplace_back(spec, request_.append, request_.force);
   }
   if (!request_.resume.empty())
@@ -95,6 +101,7 @@ void Run::open() {
 }
 
 void Run::keep(std::size_t position, CaseResult result) {
+  judge_(result);
   add(position, std::move(result));
 }
 
@@ -131,6 +138,10 @@ void Run::note(const std::string& text) {
   if (!request_.quiet) say(fmt::format("mgpu: note: {}\n", text));
 }
 
+void Run::about_to(const std::string& what) {
+  if (!request_.quiet) say(fmt::format("mgpu: {}\n", what));
+}
+
 void Run::append(const CaseResult& result, bool complete) {
   Report one = report_of(report_, result);
   one.complete = complete;
@@ -139,13 +150,18 @@ void Run::append(const CaseResult& result, bool complete) {
     const ErrorKind kind = result.error_kind.value_or(ErrorKind::runtime);
     one.error = ErrorInfo{kind, result.reason, std::nullopt};
     one.exit_code = exit_code(kind);
+  } else if (auto slow = slower_than_wanted(result, report_.machine.backend)) {
+    one.exit_code = graver(one.exit_code, exit_code(slow->kind));
+    if (!one.error) one.error = std::move(slow);
   }
   for (Output& output : outputs_)
     if (output.format() == Format::jsonl)
       attempt([&] { output.write(render(Format::jsonl, one, options(false))); });
 }
 
-void Run::finished(const CaseResult& result, bool complete) {
+void Run::finished(const CaseResult& found, bool complete) {
+  CaseResult result = found;
+  judge_(result);
   const std::size_t position = measured_ < positions_.size() ? positions_[measured_] : measured_;
   ++measured_;
   add(position, result);
@@ -171,8 +187,10 @@ void Run::stuck(const std::vector<CaseResult>& cases, const Error& why, int sign
     report_.exit_code = exit_code(why.kind);
   }
   if (cases.size() > measured_) {
-    add(measured_ < positions_.size() ? positions_[measured_] : measured_, cases.back());
-    if (request_.command == Command::copy) append(cases.back(), false);
+    CaseResult result = cases.back();
+    judge_(result);
+    add(measured_ < positions_.size() ? positions_[measured_] : measured_, result);
+    if (request_.command == Command::copy) append(result, false);
   }
   console_.leave(publish());
 }
@@ -187,7 +205,9 @@ int Run::publish() {
   for (Output& output : outputs_) {
     // The lines of cases went out as they ended.
     const bool done = output.format() == Format::jsonl && report_.kind == ReportKind::trials;
-    if (done || (nothing && (is_picture(output.format()) || output.holds_something()))) continue;
+    if (done || (nothing && (is_picture(output.format()) ||
+                             (output.holds_something() && output.format() != Format::xml))))
+      continue;
     attempt([&] { output.write(rendered(output.format(), report_, options(false))); });
   }
   if (trace_ && !nothing) attempt([&] { trace_->write(render_trace(report_)); });

@@ -44,11 +44,15 @@ class Run : public Observer {
   /// `received` gives the signal that cut the run short, or 0.
   void on_signal(std::function<int()> received) { received_ = std::move(received); }
 
+  /// `judge` completes each result before it joins the report, also one that was kept.
+  void on_result(std::function<void(CaseResult&)> judge) { judge_ = std::move(judge); }
+
   /// The positions in the plan of the cases that will be measured, in order.
   void expect(std::vector<std::size_t> positions) { positions_ = std::move(positions); }
 
   void progress(const Progress& now) override;
   void note(const std::string& text) override;
+  void about_to(const std::string& what) override;
   void finished(const CaseResult& result, bool complete) override;
   void stuck(const std::vector<CaseResult>& cases, const Error& why, int signal) override;
 
@@ -71,6 +75,7 @@ class Run : public Observer {
   std::vector<std::size_t> positions_;  // of the cases to measure
   std::size_t measured_ = 0;
   Nanos began_ = 0;
+  std::function<void(CaseResult&)> judge_ = [](CaseResult&) {};
   std::function<int()> received_ = [] { return 0; };
   std::vector<Output> outputs_;
   std::optional<Output> trace_;

@@ -65,13 +65,15 @@ Signals::~Signals() {
 }
 
 void Signals::watch() {
+  bool late = false;  // there was nothing left but the report, so no reader is waited for
   for (;;) {
     std::array<pollfd, 2> fds = {pollfd{signal_fd_, POLLIN, 0}, pollfd{quit_fd_, POLLIN, 0}};
-    const int ready = poll(fds.data(), fds.size(), received_ && !settled_ ? patience_ms : -1);
+    const int ready =
+        poll(fds.data(), fds.size(), received_ && (late || !settled_) ? patience_ms : -1);
     if (ready < 0 && errno == EINTR) continue;
     if (fds[1].revents) return;
     if (ready == 0) {
-      if (settled_) continue;
+      if (settled_ && !late) continue;
       _Exit(128 + received_);
     }
     signalfd_siginfo info{};
@@ -79,6 +81,7 @@ void Signals::watch() {
     const int signal = static_cast<int>(info.ssi_signo);
     if (received_) die_of(signal);
     received_ = signal;
+    late = settled_;
     first_(signal);
   }
 }

@@ -25,7 +25,8 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  /// The report is being written: it may take as long as its readers want, until a second signal.
+  /// The report is being written. After a signal that came before, it may take as long as its
+  /// readers want, until a second signal; one that comes from now on gives it two seconds.
   void settle() { settled_ = true; }
 
   int received() const { return received_; }  ///< 0: none

@@ -232,7 +232,8 @@ void Trial::allocate() {
   guarded(dog_, "asking for free memory", [&] {
     try {
       check_memory(what_, machine_, free, sampling_.oversubscribe);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.kind != ErrorKind::memory) throw;
       pool_.trim(schedule_.buffers);
       check_memory(what_, machine_, free, sampling_.oversubscribe);
     }

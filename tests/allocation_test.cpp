@@ -134,6 +134,7 @@ class WatchedBackend final : public Backend {
   Check check(Site by, Part part, Pattern pattern, Bytes base) override {
     return inner_.check(by, part, pattern, base);
   }
+  double chase(Site by, Part chain, int hops) override { return inner_.chase(by, chain, hops); }
   /// The crew reads this clock to let the lanes go.
   Nanos now() override {
     if (window_.lanes > 0) counting = true;

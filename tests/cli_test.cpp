@@ -161,7 +161,7 @@ TEST_CASE("an output without a known format is refused with the extensions that 
   const auto message = refusal("copy -o " + text);
   REQUIRE(message);
   CHECK(holds(*message, "--output"));
-  CHECK(holds(*message, ".txt .json .jsonl .csv .md .gp .svg .png"));
+  CHECK(holds(*message, ".txt .json .jsonl .csv .md .xml .gp .svg .png"));
 }
 
 TEST_CASE("wrong values are refused by the option's name", "[cli]") {
@@ -217,7 +217,7 @@ TEST_CASE("an unknown option or command names the one that was probably meant", 
   CHECK(holds(refusal("copy --sizee=4GB").value_or(""), "did you mean '--size'?"));
   CHECK(holds(refusal("copy -json").value_or(""), "did you mean '--json'?"));
   CHECK(holds(refusal("copy -x").value_or(""), "mgpu copy --help"));
-  CHECK(holds(refusal("topo --gpus 0").value_or(""), "unknown option '--gpus' of mgpu topo"));
+  CHECK(holds(refusal("topo --split 2").value_or(""), "unknown option '--split' of mgpu topo"));
   CHECK(holds(refusal("cpoy").value_or(""), "did you mean 'copy'?"));
   CHECK(holds(refusal("frobnicate").value_or(""), "copy, sweep, topo, show"));
   CHECK(holds(refusal("help cpoy").value_or(""), "did you mean 'copy'?"));
@@ -419,6 +419,10 @@ TEST_CASE("charts are files of copy, sweep and show alone", "[cli]") {
   for (const std::string command : {"copy", "sweep", "show a.jsonl"})
     CHECK(is_picture(request(command + " -o " + file).outputs.at(0).format));
   const auto message = refusal("topo -o " + file);
+  if (file.find("svg") != file.npos) {  // there it is a graph
+    CHECK_FALSE(message);
+    return;
+  }
   REQUIRE(message);
   CHECK(holds(*message, "'" + file + "'"));
   CHECK_FALSE(holds(*message, ".svg .png"));

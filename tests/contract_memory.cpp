@@ -215,6 +215,32 @@ void managed_memory_starts_on_the_host(Backend& backend) {
   }
 }
 
+/// Loads of a device from its own memory, from a peer's and from the host's.
+void chases_pointers(Backend& backend) {
+  const auto devices = open_devices(backend);
+  const int by = devices.front();
+  constexpr Bytes size = 3 * mebi, offset = mebi, length = 2 * mebi;
+  std::vector<BufferSpec> places = {{MemoryKind::device, on(by), size}};
+  const Machine machine = backend.machine();
+  for (const int other : devices)
+    if (other != by &&
+        machine.devices[static_cast<std::size_t>(by)].peers[static_cast<std::size_t>(other)]) {
+      backend.connect(by, other);
+      places.push_back({MemoryKind::device, on(other), size});
+    }
+  if (may_pin(backend, by)) places.push_back({MemoryKind::pinned, near(by), size});
+  for (const BufferSpec& place : places) {
+    CAPTURE(to_string(place.site));
+    const auto buffer = backend.allocate(place);
+    backend.fill(place.site, {buffer.get(), 0, size}, poison, 0);
+    const double ns = backend.chase(on(by), {buffer.get(), offset, length}, 4096);
+    CHECK(ns > 0);
+    CHECK(ns < 1e6);
+    // What lies beside the chain is left alone.
+    CHECK(bad_bytes(backend, place.site, {buffer.get(), 0, offset}, poison, 0) == 0);
+  }
+}
+
 constexpr Clause clauses[] = {
     {"there is free memory on the host and on each device", has_free_memory},
     {"more memory than there is is refused as such", refuses_more_memory_than_there_is},
@@ -225,6 +251,7 @@ constexpr Clause clauses[] = {
      cpus_and_devices_see_the_same_bytes},
     {"prefetched memory keeps its data", prefetch_leaves_data_alone},
     {"managed memory may start on the host, and go back there", managed_memory_starts_on_the_host},
+    {"a load takes some time, and a chain stays inside its part", chases_pointers},
 };
 
 }  // namespace

@@ -125,6 +125,12 @@ TEST_CASE("commas, quotes and line feeds survive", "[csv]") {
   CHECK(records(report)[0].at("reason") == "one, \"two\"\nthree");
 }
 
+TEST_CASE("control characters of foreign files become question marks", "[csv]") {
+  Report report = sample_report();
+  report.cases[0].reason = "a\x1b[31mb\nc\r";
+  CHECK(records(report)[0].at("reason") == "a?[31mb\nc?");
+}
+
 TEST_CASE("a topology is a row a device", "[csv]") {
   const auto rows = records(sample_topology());
   REQUIRE(rows.size() == 2);

@@ -59,6 +59,14 @@ TEST_CASE(
   CHECK_FALSE(error.lost);
 }
 
+TEST_CASE("managed memory that the runtime refuses is told as unified memory") {
+  const auto error =
+      cuda_error({801, "cudaErrorNotSupported", "operation not supported", "cudaMallocManaged", 1});
+  CHECK(error.kind == ErrorKind::unavailable);
+  CHECK(says(error, "GPU 1: cudaMallocManaged"));
+  CHECK(says(error, "unified memory is not supported there: use --memory device"));
+}
+
 TEST_CASE("a missing kernel image names the architecture and how to build for it") {
   const auto error = cuda_error(
       {209, "cudaErrorNoKernelImageForDevice", "no kernel image", "copy kernel", 0, "sm_70"});

@@ -141,6 +141,8 @@ TEST_CASE("a run writes efficiencies to its files after every case, and to stdou
     return 0;
   };
   Run run(request, console);
+  run.report().machine.devices = {Device{}, Device{}};
+  run.report().machine.devices[1].ordinal = 1;
   run.open();
   run.keep(0, measured({0}, 1000, 80));
   run.expect({1});

@@ -18,7 +18,7 @@ using Act = Fault::Act;
 std::string_view name(Call call) {
   constexpr auto names = std::to_array<std::string_view>(
       {"machine", "open", "connect", "free_memory", "allocate", "open_worker", "fill", "check",
-       "begin", "advise", "prefetch", "copy", "mark", "wait_for", "sync", "anchor", "at"});
+       "begin", "advise", "prefetch", "copy", "mark", "wait_for", "sync", "anchor", "at", "chase"});
   return names.at(static_cast<std::size_t>(call));
 }
 
@@ -156,6 +156,11 @@ void FaultyBackend::fill(Site by, Part part, Pattern pattern, Bytes base) {
 Check FaultyBackend::check(Site by, Part part, Pattern pattern, Bytes base) {
   strike(Call::check, ordinal(by));
   return inner_->check(by, part, pattern, base);
+}
+
+double FaultyBackend::chase(Site by, Part chain, int hops) {
+  strike(Call::chase, ordinal(by));
+  return inner_->chase(by, chain, hops);
 }
 
 void FaultyBackend::release() {

@@ -21,7 +21,7 @@ struct Fault {
   // clang-format off
   enum class Call {
     machine, open, connect, free_memory, allocate, open_worker, fill, check,
-    begin, advise, prefetch, copy, mark, wait_for, sync, anchor, at
+    begin, advise, prefetch, copy, mark, wait_for, sync, anchor, at, chase
   };
   // clang-format on
   enum class Act {
@@ -58,6 +58,7 @@ class FaultyBackend final : public Backend {
   std::unique_ptr<Worker> open_worker(int device) override;
   void fill(Site by, Part part, Pattern pattern, Bytes base) override;
   Check check(Site by, Part part, Pattern pattern, Bytes base) override;
+  double chase(Site by, Part chain, int hops) override;
   Nanos now() override { return inner_->now(); }
   bool threaded() const override { return inner_->threaded(); }
   std::optional<Nanos> run_queue_delay() override { return inner_->run_queue_delay(); }
@@ -65,6 +66,9 @@ class FaultyBackend final : public Backend {
   void prepare_counting() override { inner_->prepare_counting(); }
   Counted counted(const std::function<void()>& work) override { return inner_->counted(work); }
   std::optional<Telemetry> telemetry(int device) override { return inner_->telemetry(device); }
+  std::vector<MemoryHolder> memory_holders(int device) override {
+    return inner_->memory_holders(device);
+  }
   bool marks_are_free() const override { return inner_->marks_are_free(); }
 
   int fired() const { return fired_; }           ///< faults that happened so far

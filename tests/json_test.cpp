@@ -6,6 +6,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -278,6 +279,10 @@ TEST_CASE("a file that is empty, cut off or foreign is refused", "[json]") {
   CHECK(refusal("{\"schema\": 1}\n") == "run.json:1: not a result of mgpu");
   CHECK(refusal(with("/tool/name", "nvbandwidth")) == "run.json: not a result of mgpu");
   CHECK(refusal(json + json).starts_with("run.json:"));
+  CHECK(refusal(json + "x").starts_with("run.json:"));
+  const std::string lines = render(Format::jsonl, sample_report());
+  CHECK(refusal(lines + std::string("\0\n", 2) + lines) == "run.json:2:1: not JSON");
+  CHECK(refusal(json.substr(0, json.size() - 1) + std::string("\0{}", 3)).ends_with("not JSON"));
 }
 
 TEST_CASE("a newer schema is refused and says so", "[json]") {
@@ -293,6 +298,13 @@ TEST_CASE("a value of the wrong type is refused with its place", "[json]") {
       {"/cases/0/summary/min", nullptr},
       {"/cases/0/samples_ns/3", "x"},
       {"/cases/0/samples_ns/3", -1},
+      {"/cases/0/samples_ns/3", 0},
+      {"/cases/0/case/gpus/1", 2},
+      {"/cases/0/case/gpus/0", -1},
+      {"/cases/0/case/batch", -1},
+      {"/cases/0/verification/passes", -1},
+      {"/cases/0/per_device/1/slices", -1},
+      {"/cases/0/bytes_copied", -1},
       {"/cases/0/samples", 1.5},
       {"/cases/0/samples", 3},  // fewer than are stored
       {"/cases/0/case/split", 1e10},
@@ -315,7 +327,7 @@ TEST_CASE("a value of the wrong type is refused with its place", "[json]") {
       {"/devices/1/ordinal", 0},
       {"/devices/1/name", 7},
       {"/cases", nullptr},
-      {"/kind", "comparison"},
+      {"/kind", "fleet"},
       {"/host/slurm/SLURM_JOB_ID", 1},
   }));
   INFO(pointer);
@@ -354,7 +366,24 @@ TEST_CASE("hostile nesting and numbers are refused, not followed", "[json]") {
                     .insert(1, "\"deep\":" + std::string(100, '[') + std::string(100, ']') +
                                    ",")) == "run.json: nested deeper than 32 levels");
   std::string huge = with("/cases/0/harness_ns", 12345);
-  CHECK(refusal(huge.replace(huge.find("12345"), 5, "1e999")).starts_with("run.json"));
+  const std::size_t place = huge.find("12345");
+  const auto line =
+      std::count(huge.begin(), huge.begin() + static_cast<std::ptrdiff_t>(place), '\n');
+  CHECK(refusal(huge.replace(place, 5, "1e999"))
+            .starts_with("run.json:" + std::to_string(line + 1) + ":"));
+}
+
+TEST_CASE("times of day are such, and in UTC", "[json]") {
+  for (const std::string good : {"2025-11-30T12:00:00Z", "2024-02-29T23:59:60.125Z"})
+    CHECK(read(with("/started", good)).size() == 1);
+  for (const std::string bad :
+       {"yesterday", "2025-11-30", "2025-11-30T12:00:00", "2025-11-30T12:00:00+01:00",
+        "2025-02-29T12:00:00Z", "2025-13-01T12:00:00Z", "2025-11-31T12:00:00Z",
+        "2025-11-30T24:00:00Z", "2025-11-30T12:00:00.Z", "2025-11-30T12:00:00.1aZ"}) {
+    INFO(bad);
+    CHECK(refusal(with("/started", bad)).starts_with("run.json: /started: "));
+  }
+  CHECK(refusal(with("/host/rank", -1)).starts_with("run.json: /host"));
 }
 
 TEST_CASE("efficiencies are one object, null where there is neither", "[json]") {

@@ -63,12 +63,13 @@ std::string room(const std::string& file) {
   const auto slash = file.find('/');
   if (slash != std::string::npos) return file.substr(0, slash);
   static const std::map<std::string, std::string> top_level = {
-      {"main", "main"},        {"app", "app"},        {"output", "app"},
-      {"signals", "app"},      {"cli", "cli"},        {"measure", "measure"},
-      {"crew", "measure"},     {"trial", "measure"},  {"phases", "measure"},
-      {"watchdog", "measure"}, {"peers", "measure"},  {"timeline", "measure"},
-      {"buffers", "measure"},  {"memory", "measure"}, {"run", "app"},
-      {"pictures", "app"},     {"version", "version"}};
+      {"main", "main"},        {"app", "app"},         {"output", "app"},
+      {"signals", "app"},      {"cli", "cli"},         {"measure", "measure"},
+      {"crew", "measure"},     {"trial", "measure"},   {"phases", "measure"},
+      {"watchdog", "measure"}, {"peers", "measure"},   {"timeline", "measure"},
+      {"topology", "measure"}, {"buffers", "measure"}, {"memory", "measure"},
+      {"run", "app"},          {"gate", "app"},        {"saved", "app"},
+      {"show", "app"},         {"pictures", "app"},    {"version", "version"}};
   const auto found = top_level.find(file.substr(0, file.find_first_of("_.")));
   return found == top_level.end() ? "" : found->second;
 }

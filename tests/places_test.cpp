@@ -360,3 +360,10 @@ TEST_CASE("places and directions are axes of a sweep", "[places]") {
   for (const std::string place : {",0,local,", ",host,local,", ",local,local,"})
     CHECK(outcome.out.find(place) != std::string::npos);
 }
+
+TEST_CASE("a plan sums what is needed of one memory", "[places]") {
+  const Outcome outcome = run("--from host --to local --gpus 0,2 --dry-run", three_gpus());
+  CHECK(outcome.code == 0);
+  // GPUs 0 and 2 are near node 0.
+  CHECK(outcome.out.find("64 KiB on NUMA node 0") != std::string::npos);
+}

@@ -385,6 +385,18 @@ Check SimBackend::check(Site by, Part part, Pattern pattern, Bytes base) {
   return found;
 }
 
+double SimBackend::chase(Site by, Part chain, int hops) {
+  note("chase {} by {}, {} hops", show(chain), text_of(by), hops);
+  const int end = end_of(by), holder = own(chain).extent(chain.offset).first;
+  if (end != host_end) require_open(end);
+  require_reach(end, chain);
+  const Nanos each = end == holder                           ? options_.local_latency
+                     : end == host_end || holder == host_end ? options_.pcie_latency
+                                                             : options_.link_latency;
+  coordinator_ = now() + each * hops;
+  return static_cast<double>(each);
+}
+
 Nanos SimBackend::now() {
   return coordinator_ = std::max(coordinator_, latest_);
 }

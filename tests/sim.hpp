@@ -34,6 +34,7 @@ struct SimOptions {
   bool pageable_access = false;
   int staging = 300;  ///< per cent: how long memcpy takes with pageable memory, against pinned
   Nanos launch = 4'000, sync = 3'000, prefetch_call = 500, advise_call = 1'000, event_call = 500;
+  Nanos local_latency = 300, link_latency = 800, pcie_latency = 1'200;  ///< of one load
   Nanos allocate_call = 100'000, open_worker_call = 20'000;
   Nanos move = 20'000;                      ///< of the stream: a 2 MiB block that a prefetch brings
   Nanos fault = 60'000;                     ///< of the stream: a 2 MiB block that an access brings
@@ -65,6 +66,7 @@ class SimBackend : public Backend {
   std::unique_ptr<Worker> open_worker(int device) override;
   void fill(Site by, Part part, Pattern pattern, Bytes base) override;
   Check check(Site by, Part part, Pattern pattern, Bytes base) override;
+  double chase(Site by, Part chain, int hops) override;
   Nanos now() override;
   bool threaded() const override { return false; }
 

@@ -39,13 +39,16 @@ Machine with_measurements() {
   Machine machine = nvswitch(8);
   for (Link& link : machine.links) {
     if (link.from == host_end || link.to == host_end) {
-      link.measured = {{"copy", "memcpy", 55.25e9, {}, link.best, "mgpu copy --from host"}};
+      const char* const way = link.from == host_end ? "host_to_device" : "device_to_host";
+      link.measured = {{way, "memcpy", 55.25e9, {}, link.best, "mgpu copy --from host", 1, ""}};
       continue;
     }
     link.proved = link.from != 1 || link.to != 0;
-    link.measured = {{"read", "kernel", 396e9 + 1e9 * link.to, {}, link.best, "mgpu copy --from 1"},
-                     {"read", "memcpy", 380e9, {}, link.best, "mgpu copy --engine memcpy"},
-                     {"latency", "", {}, 828.25, {}, "mgpu topo --measure"}};
+    link.measured = {
+        {"read", "kernel", 396e9 + 1e9 * link.to, {}, link.best, "mgpu copy --from 1", {}, ""},
+        {"read", "memcpy", 380e9, {}, link.best, "mgpu copy --engine memcpy", {}, ""},
+        {"latency", "", {}, 828.25, {}, "", {}, ""},
+        {"write", "kernel", {}, {}, {}, "mgpu copy --to 1", {}, "it was left out"}};
   }
   return machine;
 }
@@ -289,8 +292,10 @@ TEST_CASE("what was proved and measured has a matrix each", "[topology]") {
   const std::string text = render(Format::text, topology_of(with_measurements()));
   CHECK(has(text, "\n proved by copies that were verified:\n GPU     0    1"));
   CHECK(has(text, "\n   1  FAIL    X  yes"));
-  CHECK(has(text, "\n measured copy by memcpy, GB/s copied:\n"));
-  CHECK(has(text, "\n host  55.2  55.2  55.2  55.2  55.2  55.2  55.2  55.2     X\n"));
+  CHECK(has(text, "\n measured of each GPU alone and with the host, GB/s copied:\n"));
+  CHECK(has(text,
+            "\n host to device by memcpy, NUMA node 1  55.2  55.2  55.2  55.2  55.2  55.2  55.2  "
+            "55.2\n"));
   CHECK(has(text,
             "\n measured read by kernel, GB/s copied:\n GPU    0    1    2    3    4    5    6"
             "    7\n   0    X  397  398"));
@@ -300,7 +305,7 @@ TEST_CASE("what was proved and measured has a matrix each", "[topology]") {
 
 TEST_CASE("CSV has a row for each device, link and measured rate", "[topology]") {
   const std::string csv = render(Format::csv, topology_of(with_measurements()));
-  CHECK(count(csv, "\n") == 1 + 8 + 56 * 3 + 16);
+  CHECK(count(csv, "\n") == 1 + 8 + 56 * 4 + 16);
   CHECK(has(csv, ",host,cuda,") == false);
   CHECK(count(render(Format::csv, topology_of(nvswitch(2))), "\n") == 1 + 2 + 2 + 4);
 }
@@ -348,7 +353,7 @@ TEST_CASE("a graph has a label for each pair with NVLinks of its own", "[topolog
 
 TEST_CASE("a graph shows what was measured and what failed", "[topology]") {
   const std::string dot = render_dot(topology_of(with_measurements()), {});
-  CHECK(has(dot, "  copy 55.2 GB/s  "));
+  CHECK(has(dot, "  host to device 55.2 GB/s  "));
   CHECK(has(dot, "  read 397 to 403 GB/s  \\n  latency 828 ns  "));
   CHECK(count(dot, "probe FAILED") == 1);
 }

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mgpu {
 
@@ -74,6 +75,12 @@ class Worker {
   virtual void pop_range() {}
 };
 
+/// A process that holds memory of a device.
+struct MemoryHolder {
+  unsigned pid = 0;
+  std::optional<Bytes> bytes;  ///< where that is told
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -108,6 +115,11 @@ class Backend {
   virtual void fill(Site by, Part part, Pattern pattern, Bytes base) = 0;
   virtual Check check(Site by, Part part, Pattern pattern, Bytes base) = 0;
 
+  /// What one of `hops` dependent loads takes, in ns: one thread of `by` follows a chain through
+  /// the part, which is laid out here first so that each of its lines is met before any is met
+  /// again and none is guessed beforehand. Blocking. The part holds 4 KiB or more.
+  virtual double chase(Site by, Part chain, int hops) = 0;
+
   virtual Nanos now() = 0;  ///< monotonic, of the coordinating thread
 
   /// Before any managed memory is allocated whose migrations counted() is to count; blocking.
@@ -123,6 +135,13 @@ class Backend {
   virtual std::optional<Telemetry> telemetry(int device) {
     (void)device;
     return std::nullopt;
+  }
+
+  /// Who holds memory of an open device beside this process, as far as it is known; the largest
+  /// first. Blocking, up to milliseconds. Throws nothing.
+  virtual std::vector<MemoryHolder> memory_holders(int device) {
+    (void)device;
+    return {};
   }
 
   /// False where the calling thread drives all lanes in order (a logical clock).

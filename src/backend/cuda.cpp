@@ -102,6 +102,11 @@ class CudaBackend final : public Backend {
     return opened(by.index).check(address(part), part.bytes, pattern, base);
   }
 
+  double chase(Site by, Part chain, int hops) override {
+    if (by.on_host()) return mgpu::chase(host_.helpers(by), host_address(chain), chain.bytes, hops);
+    return opened(by.index).chase(address(chain), chain.bytes, hops);
+  }
+
   Nanos now() override { return steady_now(); }
 
   void prepare_counting() override {
@@ -116,6 +121,11 @@ class CudaBackend final : public Backend {
   std::optional<Telemetry> telemetry(int device) override {
     const Device* known = described(device);
     return nvml_ && known ? nvml_->telemetry(known->uuid, devices_.contains(device)) : std::nullopt;
+  }
+
+  std::vector<MemoryHolder> memory_holders(int device) override {
+    const Device* known = described(device);
+    return nvml_ && known ? nvml_->memory_holders(known->uuid) : std::vector<MemoryHolder>();
   }
 
  private:

@@ -97,6 +97,7 @@ void CudaDevice::load_kernels() {
           ordinal_);
   sync("the first copies");
   check(to, bytes, Pattern{}, 0);
+  chase(to, 2 * bytes, 1);
 }
 
 void CudaDevice::sync(std::string_view after) const {
@@ -129,6 +130,36 @@ Check CudaDevice::check(const void* data, Bytes bytes, Pattern pattern, Bytes ba
   if (result.bad > 0) result.first = counts.first;
   std::ranges::copy(counts.got, result.got.begin());
   return result;
+}
+
+double CudaDevice::chase(void* chain, Bytes bytes, int hops) {
+  bind();
+  std::lock_guard lock(mutex_);
+  int multiprocessors = 0;
+  require(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, ordinal_),
+          "cudaDeviceGetAttribute", ordinal_);
+  // How far the memory is depends on the multiprocessor: some of them, in equal distances.
+  constexpr int most_seats = 16;
+  const int seats = std::clamp(hops, 1, std::min(most_seats, multiprocessors));
+  const int each = std::max(hops / seats, 1);
+  require(launch_chain(chain, bytes, stream_.get()), "chain kernel", ordinal_);
+  CudaEvent start = timing_events_->take(), end = timing_events_->take();
+  double ns = 0;
+  for (int i = 0; i < seats; ++i) {
+    require(cudaEventRecord(start.get(), stream_.get()), "cudaEventRecord", ordinal_);
+    // Each goes on where the one before has stopped, into what no cache holds yet.
+    require(launch_chase(chain, bytes, static_cast<std::uint64_t>(i) * each, each,
+                         i * multiprocessors / seats, multiprocessors, stream_.get()),
+            "chase kernel", ordinal_);
+    require(cudaEventRecord(end.get(), stream_.get()), "cudaEventRecord", ordinal_);
+    sync("a chase");
+    float ms = 0;
+    require(cudaEventElapsedTime(&ms, start.get(), end.get()), "cudaEventElapsedTime", ordinal_);
+    ns += static_cast<double>(ms) * 1e6 / each;
+  }
+  timing_events_->give_back(std::move(start));
+  timing_events_->give_back(std::move(end));
+  return ns / seats;
 }
 
 Bytes CudaDevice::free_memory() const {

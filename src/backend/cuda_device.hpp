@@ -68,6 +68,7 @@ class CudaDevice {
   /// As Backend's; from any thread, one at a time.
   void fill(void* data, Bytes bytes, Pattern pattern, Bytes base);
   Check check(const void* data, Bytes bytes, Pattern pattern, Bytes base);
+  double chase(void* chain, Bytes bytes, int hops);
   Bytes free_memory() const;
 
   /// A moment that both the clock of now() and this device's events know.

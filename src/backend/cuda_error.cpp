@@ -103,7 +103,10 @@ std::string describe(const CudaFailure& failure, std::string_view hint) {
 }  // namespace
 
 Error cuda_error(const CudaFailure& failure) {
-  const Row row = find_row(failure.code);
+  Row row = find_row(failure.code);
+  // Many vGPU profiles claim managed memory and refuse it.
+  if (failure.code == 801 && failure.call == "cudaMallocManaged")
+    row.hint = "unified memory is not supported there: use --memory device";
   Error error(row.kind, describe(failure, row.hint), failure.device);
   error.lost = row.lost;
   return error;

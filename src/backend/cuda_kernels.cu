@@ -124,6 +124,21 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+constexpr std::uint64_t line = 128;  // what one miss brings
+
+__global__ void __launch_bounds__(threads) chain_kernel(unsigned char* chain, std::uint64_t lines) {
+  const std::uint64_t i = global_thread();
+  if (i >= lines) return;
+  *reinterpret_cast<unsigned char**>(chain + i * line) =
+      chain + (i + 1 == lines ? 0 : i + 1) * line;
+}
+
+__global__ void chase_kernel(const unsigned char* at, int hops, unsigned seat) {
+  if (blockIdx.x != seat) return;
+  for (int i = 0; i < hops; ++i) at = *reinterpret_cast<const unsigned char* const*>(at);
+  if (at == nullptr) __trap();  // no chain holds it; without a use there would be no loads
+}
+
 // On the device, not by a copy to the host: that would move managed pages.
 __global__ void got_kernel(const unsigned char* data, std::uint64_t bytes, CheckCounts* counts) {
   const std::uint64_t offset = counts->first + threadIdx.x;
@@ -163,6 +178,25 @@ cudaError_t launch_check(const void* data, std::uint64_t bytes, Pattern pattern,
   check_kernel<<<blocks(range), threads, 0, stream>>>(from, range, pattern, base, counts);
   if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) return status;
   got_kernel<<<1, sizeof(CheckCounts::got), 0, stream>>>(from, bytes, counts);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_chain(void* chain, std::uint64_t bytes, cudaStream_t stream) {
+  const std::uint64_t lines = bytes / line;
+  if (lines == 0) return cudaSuccess;
+  chain_kernel<<<static_cast<unsigned>((lines + threads - 1) / threads), threads, 0, stream>>>(
+      static_cast<unsigned char*>(chain), lines);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_chase(const void* chain, std::uint64_t bytes, std::uint64_t first, int hops,
+                         int seat, int multiprocessors, cudaStream_t stream) {
+  const std::uint64_t lines = bytes / line;
+  if (lines == 0) return cudaSuccess;
+  // A block for each, which the GPU deals out evenly while it is idle; all but one end at once.
+  chase_kernel<<<static_cast<unsigned>(multiprocessors), 1, 0, stream>>>(
+      static_cast<const unsigned char*>(chain) + first % lines * line, hops,
+      static_cast<unsigned>(seat));
   return cudaGetLastError();
 }
 

@@ -32,4 +32,12 @@ struct CheckCounts {
 cudaError_t launch_check(const void* data, std::uint64_t bytes, Pattern pattern, std::uint64_t base,
                          CheckCounts* counts, cudaStream_t stream);
 
+/// Makes a chain of a range that is aligned to 8 bytes: each of its lines holds the address of the
+/// next one, the last that of the first. In order, as no GPU fetches ahead.
+cudaError_t launch_chain(void* chain, std::uint64_t bytes, cudaStream_t stream);
+
+/// One thread, on the `seat`-th of so many multiprocessors, follows a chain from its line `first`.
+cudaError_t launch_chase(const void* chain, std::uint64_t bytes, std::uint64_t first, int hops,
+                         int seat, int multiprocessors, cudaStream_t stream);
+
 }  // namespace mgpu

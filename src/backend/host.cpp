@@ -90,6 +90,10 @@ class HostBackend final : public Backend {
     return mgpu::check(helpers(by), HostBuffer::data(part), part.bytes, pattern, base);
   }
 
+  double chase(Site by, Part chain, int hops) override {
+    return mgpu::chase(helpers(by), HostBuffer::data(chain), chain.bytes, hops);
+  }
+
   Nanos now() override { return steady_now(); }
 
   bool marks_are_free() const override { return true; }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <system_error>
 #include <utility>
@@ -121,6 +122,29 @@ Check check(Helpers& by, const std::byte* data, Bytes bytes, Pattern pattern, By
   for (Bytes i = 0; sum.bad > 0 && i < std::min<Bytes>(sum.got.size(), bytes - sum.first); ++i)
     sum.got[i] = static_cast<unsigned char>(data[sum.first + i]);
   return sum;
+}
+
+double chase(Helpers& by, std::byte* data, Bytes bytes, int hops) {
+  constexpr Bytes line = 256;  // beyond what fetching a neighbour as well brings
+  const Bytes lines = std::bit_floor(bytes / line);
+  // A linear congruence whose period is the modulus: no two hops are the same distance apart, which
+  // prefetchers would notice.
+  constexpr Bytes multiplier = 6364136223846793005, increment = 1442695040888963407;
+  static_assert(multiplier % 8 == 5 && increment % 2 == 1);
+  double ns = 0;
+  const auto follow = [&](Bytes, Bytes) {
+    const auto at = [&](Bytes i) { return reinterpret_cast<std::byte**>(data + i * line); };
+    for (Bytes i = 0; i < lines; ++i) *at(i) = data + (i * multiplier + increment) % lines * line;
+    const std::byte* const volatile* place = at(0);
+    const Nanos start = steady_now();
+    for (int i = 0; i < hops; ++i)
+      place = reinterpret_cast<const std::byte* const volatile*>(*place);
+    const Nanos end = steady_now();
+    // The last load has to be waited for as well.
+    ns = static_cast<double>(place == nullptr ? 0 : end - start) / hops;
+  };
+  by.run(1, std::nullopt, std::cref(follow));
+  return ns;
 }
 
 }  // namespace mgpu

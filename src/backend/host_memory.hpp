@@ -54,5 +54,6 @@ class HostMemory {
 /// As Backend's, by these threads.
 void fill(Helpers& by, std::byte* data, Bytes bytes, Pattern pattern, Bytes base);
 Check check(Helpers& by, const std::byte* data, Bytes bytes, Pattern pattern, Bytes base);
+double chase(Helpers& by, std::byte* data, Bytes bytes, int hops);
 
 }  // namespace mgpu

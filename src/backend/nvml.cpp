@@ -2,11 +2,14 @@
 #include "backend/nvml.hpp"
 
 #include "backend/nvml_calls.hpp"
+#include "model/units.hpp"
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <set>
 #include <stdexcept>
 
@@ -14,6 +17,7 @@ namespace mgpu {
 namespace {
 
 constexpr int nvml_insufficient_size = 7;
+constexpr unsigned long long nvml_not_available = ~0ULL;
 constexpr int nvml_sm_clock = 1, nvml_memory_clock = 2;
 
 std::optional<double> as_watts(std::optional<unsigned> milliwatts) {
@@ -81,7 +85,7 @@ struct Nvml::Functions {
     return bits.value_or(0);
   }
 
-  std::optional<int> others(NvmlDevice* device, bool present) const {
+  std::optional<std::vector<NvmlProcess>> running(NvmlDevice* device) const {
     if (processes == nullptr) return std::nullopt;
     std::vector<NvmlProcess> found(16);
     int status = nvml_insufficient_size;
@@ -92,8 +96,14 @@ struct Nvml::Functions {
       found.resize(status == 0 ? count : count + 16);
     }
     if (status != 0) return std::nullopt;
+    return found;
+  }
+
+  std::optional<int> others(NvmlDevice* device, bool present) const {
+    const auto found = running(device);
+    if (!found) return std::nullopt;
     std::vector<unsigned> pids;
-    for (const auto& process : found) pids.push_back(process.pid);
+    for (const auto& process : *found) pids.push_back(process.pid);
     if (!present) return static_cast<int>(std::set(pids.begin(), pids.end()).size());
     return other_processes(pids, is_own_thread);
   }
@@ -149,6 +159,23 @@ std::optional<Telemetry> Nvml::telemetry(const std::string& uuid, bool present) 
   now.event_reasons = event_reason_words(of.reasons(device));
   now.other_processes = of.others(device, present);
   return now;
+}
+
+std::vector<MemoryHolder> Nvml::memory_holders(const std::string& uuid) const {
+  NvmlDevice* device = nullptr;
+  if (!functions_ || functions_->by_uuid(uuid.c_str(), &device) != 0) return {};
+  std::map<unsigned, std::optional<Bytes>> held;
+  for (const NvmlProcess& process :
+       functions_->running(device).value_or(std::vector<NvmlProcess>())) {
+    auto& bytes = held[process.pid];
+    if (process.used_bytes != nvml_not_available)
+      bytes = checked_add(bytes.value_or(0), process.used_bytes).value_or(~Bytes{0});
+  }
+  std::vector<MemoryHolder> holders;
+  for (const auto& [pid, bytes] : held)
+    if (!is_own_thread(pid)) holders.push_back({pid, bytes});
+  std::ranges::stable_sort(holders, std::greater(), &MemoryHolder::bytes);
+  return holders;
 }
 
 NvmlTopology Nvml::topology(std::span<const std::string> uuids) const {

@@ -3,6 +3,7 @@
 // it can. Throws nothing.
 #pragma once
 
+#include "backend/backend.hpp"
 #include "backend/nvml_links.hpp"
 #include "model/evidence.hpp"
 
@@ -41,6 +42,10 @@ class Nvml {
   /// a sample. What NVML cannot tell is absent: most of it for a MIG instance. `present`: this
   /// process has a context there; without one, every process there is another.
   std::optional<Telemetry> telemetry(const std::string& uuid, bool present = true) const;
+
+  /// Processes with a context on a device that are not this one, the largest first, each once;
+  /// empty without NVML. In a container that hides process numbers this one may be among them.
+  std::vector<MemoryHolder> memory_holders(const std::string& uuid) const;
 
   /// Links of devices, by their Identity::uuid; empty without NVML. Blocking: some ten calls of the
   /// driver a device and a pair.

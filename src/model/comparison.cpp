@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/comparison.hpp"
 
+#include "model/differences.hpp"
 #include "model/fields.hpp"
 
 #include <fmt/format.h>

@@ -11,23 +11,7 @@ template <Of<ComparisonRow> T, class V>
 void describe(T& r, V&& v) {
   v("key", r.key);
   v("case", r.what);
-  v("base", r.base.ns);
-  v("new", r.current.ns);
-  v("metric", r.metric);
-  v("ratio", r.ratio);
-  v("ratio_low", r.ratio_low);
-  v("ratio_high", r.ratio_high);
-  v("tolerance", r.tolerance);
-  v("verdict", r.verdict);
-  v("reason", r.reason);
-  v("mode", r.mode);
-  v("units_base", r.base.units);
-  v("units_new", r.current.units);
-  v("alternated", r.alternated);
-  v("run_delay_base", r.base.run_delay);
-  v("run_delay_new", r.current.run_delay);
-  v("modes_base", r.base.modes);
-  v("modes_new", r.current.modes);
+  describe_judgement(r, v);
 }
 
 template <Of<UnmatchedCase> T, class V>

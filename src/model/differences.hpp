@@ -10,11 +10,6 @@
 
 namespace mgpu {
 
-/// It prevents no verdict.
-struct Difference {
-  std::string what, base, current;
-};
-
 /// Adds one where the texts differ; an empty one becomes "unknown".
 void add_difference(std::vector<Difference>& list, std::string what, std::string base,
                     std::string current);

@@ -28,9 +28,6 @@ struct Derived {
   T value;
 };
 
-/// A key of the document whose feature does not exist yet: null.
-struct Absent {};
-
 /// Null unless `present`; where it is read as null, the field becomes `absent`.
 template <class T>
 struct Maybe {
@@ -129,7 +126,7 @@ void describe(T& c, V&& v) {
 inline std::vector<std::pair<std::string, std::string>> identity_fields(const Case& what) {
   std::vector<std::pair<std::string, std::string>> fields;
   describe(what, [&]<class T>(std::string_view key, const T& field) {
-    if constexpr (!is_a<T, Derived> && !std::same_as<T, Absent>)
+    if constexpr (!is_a<T, Derived>)
       if (key != "gpus" && key != "affinity") fields.emplace_back(key, field_text(field));
   });
   return fields;
@@ -270,6 +267,42 @@ void describe(T& c, V&& v) {
   v("option", c.option);
 }
 
+/// The fields of a judgement, of whichever struct is one.
+template <class T, class V>
+void describe_judgement(T& j, V&& v) {
+  v("base", j.base.ns);
+  v("new", j.current.ns);
+  v("metric", j.metric);
+  v("ratio", j.ratio);
+  v("ratio_low", j.ratio_low);
+  v("ratio_high", j.ratio_high);
+  v("tolerance", j.tolerance);
+  v("verdict", j.verdict);
+  v("reason", j.reason);
+  v("mode", j.mode);
+  v("units_base", j.base.units);
+  v("units_new", j.current.units);
+  v("alternated", j.alternated);
+  v("run_delay_base", j.base.run_delay);
+  v("run_delay_new", j.current.run_delay);
+  v("modes_base", j.base.modes);
+  v("modes_new", j.current.modes);
+}
+
+template <Of<AgainstBaseline> T, class V>
+void describe(T& b, V&& v) {
+  v("met", Derived{b.verdict != Verdict::slower});
+  describe_judgement(b, v);
+}
+
+template <Of<Expected> T, class V>
+void describe(T& e, V&& v) {
+  v("basis", e.basis);
+  v("wanted", e.wanted);
+  v("got", e.got);
+  v("met", e.met);
+}
+
 /// Both efficiencies of a result: one object, or null where it has neither.
 struct Efficiency {
   std::optional<double> weak, strong;
@@ -322,8 +355,8 @@ void describe(T& r, V&& v) {
   v("marks", r.marks);
   v("owner_wait_idle", r.owner_wait_idle);
   v("causes", r.causes);
-  v("expect", Absent{});
-  v("baseline", Absent{});
+  v("expect", r.expect);
+  v("baseline", r.baseline);
 }
 
 }  // namespace mgpu

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace mgpu {
@@ -152,8 +153,9 @@ GpuList parse_gpus(std::string_view text, std::string_view option) {
   if (text == "all") return {GpuSelector{}};
 
   GpuList list;
+  std::set<std::pair<int, std::string>> seen;  // searching the list would be quadratic
   const auto add = [&](GpuSelector selector) {
-    if (std::ranges::find(list, selector) != list.end())
+    if (!seen.emplace(selector.ordinal, selector.text).second)
       throw bad_value(option, text,
                       fmt::format("names {} twice: write each device once", words(selector)));
     list.push_back(std::move(selector));

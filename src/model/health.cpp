@@ -68,6 +68,67 @@ void ecc(const Machine& machine, const Device& device, Lines& lines) {
         fmt::format("GPU {}: ECC is off, and on for others of its kind", device.ordinal));
 }
 
+/// What links must have in common to be alike: ends, models, kind, and whether a NUMA node is the
+/// nearest one.
+std::string likeness(const Machine& machine, const Link& link, const Measured& one) {
+  std::string text = fmt::format("{} {} {}", one.what, one.engine, kind_text(link));
+  for (const int end : {link.from, link.to}) {
+    if (end == host_end) {
+      text += " host";
+      continue;
+    }
+    const Device& device = machine.devices[static_cast<std::size_t>(end)];
+    text += ' ' + device.name + (device.mig ? " MIG" : "");
+    if (one.node) text += device.numa == one.node ? " near" : " far";
+  }
+  return text + (link.from == link.to ? " itself" : "");
+}
+
+/// The more the better.
+std::optional<double> merit(const Measured& one) {
+  if (one.latency_ns && *one.latency_ns > 0) return 1 / *one.latency_ns;
+  return one.copied_rate;
+}
+
+std::string link_name(const Link& link, BackendKind backend) {
+  const auto end = [&](int e) {
+    if (e == host_end) return std::string("host");
+    return fmt::format("{} {}", backend == BackendKind::host ? "device" : "GPU", e);
+  };
+  return link.from == link.to ? end(link.from) : end(link.from) + " -> " + end(link.to);
+}
+
+/// A line a link, of what is worst there.
+void slow_links(const Machine& machine, Lines& lines) {
+  for (const Link& link : machine.links) {
+    const Measured* worst = nullptr;
+    double least = enough_of_like;
+    int slow = 0;
+    for (const Measured& one : link.measured) {
+      const auto share = share_of_like(machine, link, one);
+      if (!share || *share >= enough_of_like) continue;
+      ++slow;
+      if (*share >= least) continue;
+      least = *share;
+      worst = &one;
+    }
+    if (!worst) continue;
+    std::string what = worst->what;
+    std::ranges::replace(what, '_', ' ');
+    if (!worst->engine.empty()) what += " by " + worst->engine;
+    if (worst->node) what += fmt::format(" of NUMA node {}", *worst->node);
+    const std::string figure = worst->latency_ns
+                                   ? fmt::format("takes {:.0f} ns", *worst->latency_ns)
+                                   : "reaches " + format_rate(*worst->copied_rate);
+    lines.push_back(fmt::format("{}: {} {}, {:.0f}% of the best of its like{}",
+                                link_name(link, machine.backend), what, figure, 100 * least,
+                                slow > 1
+                                    ? fmt::format(" ({} of {} figures are below {:.0f}%)", slow,
+                                                  link.measured.size(), 100 * enough_of_like)
+                                    : ""));
+  }
+}
+
 bool reaches(const Link* link) {
   return link && link->claimed.read.value_or(false) && link->claimed.write.value_or(false);
 }
@@ -98,7 +159,21 @@ std::vector<std::string> health_of(const Machine& machine) {
     ecc(machine, device, lines);
   }
   links(machine, lines);
+  slow_links(machine, lines);
   return lines;
+}
+
+std::optional<double> share_of_like(const Machine& machine, const Link& link, const Measured& one) {
+  const auto own = merit(one);
+  if (!own) return std::nullopt;
+  const std::string like = likeness(machine, link, one);
+  double best = *own;
+  for (const Link& other : machine.links)
+    for (const Measured& that : other.measured)
+      if (const auto theirs = merit(that); that.what == one.what && theirs && *theirs > best &&
+                                           likeness(machine, other, that) == like)
+        best = *theirs;
+  return best > 0 ? *own / best : 1;
 }
 
 }  // namespace mgpu

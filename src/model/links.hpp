@@ -38,6 +38,8 @@ struct Measured {
   std::optional<double> copied_rate, latency_ns;
   std::optional<double> peak;  ///< bytes per second that it could reach
   std::string command;         ///< that measures it alone
+  std::optional<int> node;     ///< of the host's end, where the host has several
+  std::string reason;          ///< why there is no figure
   bool operator==(const Measured&) const = default;
 };
 

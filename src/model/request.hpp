@@ -4,6 +4,7 @@
 
 #include "model/gpus.hpp"
 #include "model/units.hpp"
+#include "model/wanted.hpp"
 #include "model/words.hpp"
 
 #include <functional>
@@ -13,13 +14,14 @@
 
 namespace mgpu {
 
-enum class Command { copy, sweep, topo, show };
+enum class Command { copy, sweep, topo, show, compare };
 template <>
 inline constexpr auto vocabulary<Command> = std::to_array<Word<Command>>({
     {Command::copy, "copy", "measure one case: how fast the devices copy, alone and together"},
     {Command::sweep, "sweep", "measure every combination of many cases, as one table"},
-    {Command::topo, "topo", "list the devices of this machine"},
-    {Command::show, "show", "render a saved result again"},
+    {Command::topo, "topo", "show what the machine is, and what its links do"},
+    {Command::show, "show", "render saved results again"},
+    {Command::compare, "compare", "say which cases of two saved results are faster or slower"},
 });
 
 /// One combination of what shapes a case; nullopt where the default depends on other choices or on
@@ -43,6 +45,20 @@ struct CaseSpec {
   std::optional<Threads> threads;
   Peer peer = Peer::automatic;
   bool operator==(const CaseSpec&) const = default;
+};
+
+/// What `topo --measure` copies.
+enum class Measure { pairs, all };
+template <>
+inline constexpr auto vocabulary<Measure> = std::to_array<Word<Measure>>({
+    {Measure::pairs, "pairs", "each device alone, each pair, and each GPU with the host"},
+    {Measure::all, "all", "also one device with all others at once"},
+});
+
+struct MatrixSpec {
+  GpuList gpus;                  ///< empty: all
+  std::optional<Bytes> size;     ///< of a copy; by default 64 MiB
+  std::optional<Engine> engine;  ///< the only one, else each
 };
 
 /// The values of one option of a sweep: each sets its field of a case.
@@ -82,13 +98,19 @@ struct Request {
   std::vector<CaseSpec> cases;   ///< of copy: one
   std::optional<Preset> preset;  ///< of sweep, as are the axes: outermost first
   std::vector<Axis> axes;
-  std::string resume;  ///< a .jsonl file whose cases are kept, empty for none
+  std::string resume;              ///< a .jsonl file whose cases are kept, empty for none
+  std::optional<Measure> measure;  ///< of topo, as is the matrix
+  MatrixSpec matrix;
+  std::string machine_file;  ///< a recorded machine to plan for; empty: this one
   Sampling sampling;
   Affinity affinity = Affinity::near;
   bool dry_run = false;
   std::string timeline;  ///< path of a Chrome trace, "-" for bars on stdout, empty for none
   HistogramScale histogram = HistogramScale::automatic;
-  std::vector<std::string> files;  ///< inputs of show
+  std::vector<std::string> files;  ///< inputs of show; base and new of compare
+  std::vector<Expectation> expect;
+  std::string baseline;  ///< a saved result to compare with, empty for none
+  CompareOptions compare;
   Format format = Format::text;
   std::vector<OutputSpec> outputs;
   bool append = false, force = false;

@@ -9,6 +9,7 @@
 #include "model/paths.hpp"
 #include "model/plan.hpp"
 #include "model/stats.hpp"
+#include "model/verdict.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -186,6 +187,12 @@ struct CaseResult {
   std::vector<TimelineSample> timeline;  ///< where one was asked for; no part of the document
   std::vector<Mark> marks;
   bool owner_wait_idle = false;  ///< an owner wait was asked for where slices share no array
+  std::optional<Expected> expect;
+  std::optional<AgainstBaseline> baseline;
+
+  // Of what `show` makes of files; no part of a document.
+  std::string file;                   ///< where the result comes from, if there are several
+  std::vector<double> round_medians;  ///< of the runs that are shown as this one trial
 };
 
 /// What --dry-run shows of a case.
@@ -207,14 +214,16 @@ struct PlanEntry {
   };
   std::vector<Memory> memory;
   std::optional<double> estimate_ns;  ///< of the whole case, sampling included
+  std::string command;                ///< that measures it alone, where it is part of a topology
 };
 
-enum class ReportKind { trials, topology, plan };
+enum class ReportKind { trials, topology, plan, comparison };
 template <>
 inline constexpr auto vocabulary<ReportKind> = std::to_array<Word<ReportKind>>({
     {ReportKind::trials, "trials", "measured cases"},
     {ReportKind::topology, "topology", "what the machine is"},
     {ReportKind::plan, "plan", "what would be measured"},
+    {ReportKind::comparison, "comparison", "saved results against others"},
 });
 
 struct ErrorInfo {
@@ -236,6 +245,8 @@ struct Report {
   Machine machine;
   std::vector<CaseResult> cases;
   std::vector<PlanEntry> plan;
+  std::optional<double> estimate_ns;  ///< of a plan as a whole, where it is more than its cases
+  std::optional<Comparison> comparison;
 };
 
 }  // namespace mgpu

@@ -160,6 +160,15 @@ Bytes parse_bytes(std::string_view text, std::string_view option) {
   return parse_quantity(quantity, text, option);
 }
 
+double parse_rate(std::string_view text, std::string_view option) {
+  constexpr std::string_view suffix = "/s";
+  if (text.size() < suffix.size() || !same_word(text.substr(text.size() - suffix.size()), suffix))
+    throw bad_value(option, text, "is no rate: write bytes per second, such as 300GB/s");
+  std::string_view bytes = text.substr(0, text.size() - suffix.size());
+  while (bytes.ends_with(' ')) bytes.remove_suffix(1);
+  return static_cast<double>(parse_quantity(bytes, text, option));
+}
+
 double parse_number(std::string_view text, std::string_view option, bool zero_allowed) {
   double value = 0;
   const char* end = text.data() + text.size();

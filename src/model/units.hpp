@@ -32,6 +32,9 @@ Size parse_size(std::string_view text, std::string_view option);
 /// As parse_size, without `/gpu`.
 Bytes parse_bytes(std::string_view text, std::string_view option);
 
+/// As parse_bytes with "/s" behind it, in bytes per second: "2.5TB/s".
+double parse_rate(std::string_view text, std::string_view option);
+
 /// A finite number above zero (`--seconds`), or at least zero where `zero_allowed`. Throws
 /// Error{usage}.
 double parse_number(std::string_view text, std::string_view option, bool zero_allowed = false);

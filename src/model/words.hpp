@@ -159,7 +159,7 @@ inline constexpr auto vocabulary<Color> = std::to_array<Word<Color>>({
 });
 
 /// The name is also the file extension, but for text (txt) and markdown (md).
-enum class Format { text, json, jsonl, csv, markdown, gp, svg, png };
+enum class Format { text, json, jsonl, csv, markdown, xml, gp, svg, png, dot };
 template <>
 inline constexpr auto vocabulary<Format> = std::to_array<Word<Format>>({
     {Format::text, "text", "for people"},
@@ -167,14 +167,21 @@ inline constexpr auto vocabulary<Format> = std::to_array<Word<Format>>({
     {Format::jsonl, "jsonl", "one document a case and line"},
     {Format::csv, "csv", "one row a case and device"},
     {Format::markdown, "markdown", "a table for a pull request"},
+    {Format::xml, "xml", "JUnit's, for CI"},
     {Format::gp, "gp", "a chart as a gnuplot script with its data"},
     {Format::svg, "svg", "a chart drawn by gnuplot"},
     {Format::png, "png", "a chart drawn by gnuplot"},
+    {Format::dot, "dot", "a topology as a graph for Graphviz"},
 });
+
+/// What stdout may carry.
+constexpr bool is_for_stdout(Format format) {
+  return format <= Format::markdown;
+}
 
 /// Whether it is written once, at the end, and never to stdout.
 constexpr bool is_picture(Format format) {
-  return format == Format::gp || format == Format::svg || format == Format::png;
+  return format >= Format::gp;
 }
 
 enum class OutcomeKind { measured, skipped, failed };

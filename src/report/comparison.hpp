@@ -37,6 +37,10 @@ struct JunitCase {
 /// A row a test: slower failed, unclear and unmatched were skipped.
 std::vector<JunitCase> junit_cases(const Comparison& comparison, BackendKind backend);
 
+/// A result a test: what failed or is slower than wanted failed, what is skipped, or unclear
+/// against its baseline, was skipped.
+std::vector<JunitCase> junit_cases(const Report& report);
+
 /// The XML that CI systems read: one suite of that name.
 std::string render_junit(std::string_view suite, std::span<const JunitCase> cases);
 

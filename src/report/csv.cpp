@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/document.hpp"
+#include "report/phrases.hpp"
 #include "report/renderers.hpp"
 
 #include <algorithm>
@@ -13,6 +14,18 @@ namespace {
 /// Header and text of each cell that a row fills; columns it does not name stay empty.
 using Cells = std::vector<std::pair<std::string, std::string>>;
 
+/// A cell may hold line feeds.
+std::string printable_lines(std::string_view text) {
+  std::string shown;
+  for (std::size_t from = 0;;) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    shown += printable(text.substr(from, end - from));
+    if (end == text.size()) return shown;
+    shown += '\n';
+    from = end + 1;
+  }
+}
+
 /// Makes cells of a struct's fields, nested structs flattened. Units and prefixes keep headers
 /// apart that are one word in JSON.
 struct Flattener {
@@ -22,8 +35,7 @@ struct Flattener {
 
   template <class T>
   void operator()(const std::string& key, const T& field) const {
-    if constexpr (std::same_as<T, Absent> || is_a<T, Group> ||
-                  std::same_as<T, Maybe<const std::vector<DirectionResult>>> ||
+    if constexpr (is_a<T, Group> || std::same_as<T, Maybe<const std::vector<DirectionResult>>> ||
                   std::same_as<T, std::vector<double>> ||
                   std::same_as<T, std::vector<DeviceResult>> ||
                   std::same_as<T, std::vector<DirectionResult>> ||
@@ -60,8 +72,9 @@ struct Flattener {
     if constexpr (std::same_as<T, Verification> || std::same_as<T, Mismatch> ||
                   std::same_as<T, Counters> || std::same_as<T, Counters::ByCause> ||
                   std::same_as<T, Efficiency> || std::same_as<T, Modes> ||
-                  std::same_as<T, Telemetry>)
+                  std::same_as<T, Telemetry> || std::same_as<T, Expected>)
       return {cells, key + '_', "", empty};
+    if constexpr (std::same_as<T, AgainstBaseline>) return {cells, "baseline_", "", empty};
     return {cells, "", "", empty};
   }
 };
@@ -92,10 +105,12 @@ class Table {
   std::string bytes;
 
  private:
-  // RFC 4180, but for its line end, which the tools of Unix do not expect.
+  // RFC 4180, but for its line end, which the tools of Unix do not expect. Texts of foreign files
+  // must not steer the terminal that shows a table.
   void write(const std::vector<std::string>& texts) {
     const char* separator = "";
-    for (const std::string& text : texts) {
+    for (const std::string& raw : texts) {
+      const std::string text = printable_lines(raw);
       bytes += std::exchange(separator, ",");
       if (text.find_first_of(",\"\r\n") == text.npos) {
         bytes += text;
@@ -149,6 +164,25 @@ std::string trials_csv(const Report& report) {
       table.add(one);
     }
   }
+  return table.bytes;
+}
+
+/// A row a case, then the cases without a partner.
+std::string comparison_csv(const Report& report) {
+  Cells columns = run_cells(report, "");
+  columns.pop_back();
+  columns.emplace_back("side", "");
+  flatten(ComparisonRow{}, columns);
+  Table table(columns);
+  const auto add = [&]<class Row>(std::string_view side, const Row& row) {
+    Cells cells = run_cells(report, "");
+    cells.emplace_back("side", side);
+    flatten(row, cells);
+    table.add(cells);
+  };
+  const Comparison comparison = report.comparison.value_or(Comparison{});
+  for (const ComparisonRow& row : comparison.rows) add("both", row);
+  for (const UnmatchedCase& lone : comparison.unmatched) add(name(lone.side), lone);
   return table.bytes;
 }
 
@@ -228,6 +262,8 @@ std::string render_csv(const Report& report, const RenderOptions&) {
       return plan_csv(report);
     case ReportKind::topology:
       return topology_csv(report);
+    case ReportKind::comparison:
+      return comparison_csv(report);
     case ReportKind::trials:
       break;
   }

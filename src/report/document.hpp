@@ -3,6 +3,7 @@
 // looks, is not known here.
 #pragma once
 
+#include "model/comparison_fields.hpp"
 #include "model/fields.hpp"
 #include "model/health.hpp"
 #include "report/machine_fields.hpp"
@@ -48,6 +49,7 @@ void describe(T& e, V&& v) {
   v("steps", e.lanes);
   v("memory", e.memory);
   v("estimate_ns", e.estimate_ns);
+  v("command", e.command);
 }
 
 template <Of<Report> T, class V>
@@ -78,6 +80,11 @@ void describe(T& r, V&& v) {
       break;
     case ReportKind::plan:
       v("cases", r.plan);
+      v("estimate_ns", r.estimate_ns);
+      break;
+    case ReportKind::comparison:
+      if constexpr (!std::is_const_v<T>) r.comparison.emplace();
+      if (r.comparison) describe(*r.comparison, v);
       break;
     case ReportKind::topology: {
       v("links", r.machine.links);

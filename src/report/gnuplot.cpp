@@ -125,6 +125,12 @@ std::map<std::string, double> peaks_of(const std::vector<CaseResult>& cases,
   return peaks;
 }
 
+/// Beside other trials of a picture; empty where there is nothing to tell it by.
+std::string name_of(const CaseResult& result, std::span<const CaseField* const> fields) {
+  const std::string shape = series_name(result.what, fields);
+  return result.file + (result.file.empty() || shape.empty() ? "" : ": ") + shape;
+}
+
 // Sizes as people write them; not more than have room.
 std::string size_tics(const std::set<Bytes>& sizes) {
   constexpr std::size_t room = 12;
@@ -147,7 +153,7 @@ std::string over_size(const Report& report, const std::vector<CaseResult>& cases
   const auto fields = varying_fields(cases);
   std::vector<std::pair<std::string, std::vector<const CaseResult*>>> series;
   for (const CaseResult& result : cases) {
-    const std::string called = series_name(result.what, fields);
+    const std::string called = name_of(result, fields);
     auto same = std::ranges::find(series, called, [](const auto& one) { return one.first; });
     if (same == series.end()) same = series.insert(series.end(), {called, {}});
     same->second.push_back(&result);
@@ -203,7 +209,7 @@ std::string by_case(const Report& report, const std::vector<CaseResult>& cases, 
   std::size_t longest = 0;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     data += fmt::format("{} {}\n", i + 1, rates_of(cases[i], basis));
-    const std::string whole = series_name(cases[i].what, fields),
+    const std::string whole = name_of(cases[i], fields),
                       called = whole.empty() ? "round" : shortened(whole, longest_name);
     longest = std::max(longest, columns_of(called));
     tics.push_back(fmt::format("{} {}", quoted(called), i + 1));

@@ -27,8 +27,8 @@ double rounded(double value) {
 
 // Counts of sorted values up to each bin's upper edge. Edges are low + i * step in double, so the
 // last may lie below `high`.
-std::vector<double> count_bins(std::span<const double> sorted, int bins) {
-  const double low = sorted.front(), step = (sorted.back() - low) / bins;
+std::vector<double> count_bins(std::span<const double> sorted, Interval axis, int bins) {
+  const double low = axis.low, step = (axis.high - low) / bins;
   std::vector<double> counts;
   auto from = sorted.begin();
   for (int i = 1; i <= bins; ++i) {
@@ -75,6 +75,10 @@ std::span<const double> up_to_quantile(const std::vector<double>& sorted) {
   return std::span(sorted).first(static_cast<std::size_t>(kept));
 }
 
+Interval ends_of(std::span<const double> sorted) {
+  return {sorted.front(), sorted.back()};
+}
+
 void take_logarithm(std::vector<double>& counts) {
   for (double& count : counts) count = std::log(1 + count);
 }
@@ -90,10 +94,16 @@ int histogram_width(const Summary& s) {
          std::max(columns(s.max), columns(s.sd));
 }
 
-std::string histogram_line(std::span<const double> samples, int width, HistogramScale scale) {
+Interval histogram_range(std::span<const double> samples) {
+  return ends_of(up_to_quantile(sorted_of(samples)));
+}
+
+std::string histogram_line(std::span<const double> samples, int width, HistogramScale scale,
+                           std::optional<Interval> axis) {
   if (samples.size() < 2) return "";
   const std::vector<double> sorted = sorted_of(samples);
-  std::vector<double> counts = count_bins(up_to_quantile(sorted), width);
+  const std::span shown = up_to_quantile(sorted);
+  std::vector<double> counts = count_bins(shown, axis.value_or(ends_of(shown)), width);
   if (scale == HistogramScale::log) take_logarithm(counts);
   std::string line;
   for (const int height : bar_heights(counts, steps_a_row))
@@ -101,15 +111,17 @@ std::string histogram_line(std::span<const double> samples, int width, Histogram
   return line;
 }
 
-Histogram make_histogram(std::span<const double> samples, int width, HistogramScale scale) {
+Histogram make_histogram(std::span<const double> samples, int width, HistogramScale scale,
+                         std::optional<Interval> axis) {
   const std::vector<double> sorted = sorted_of(samples);
   const auto n = static_cast<double>(sorted.size());
   const std::span shown = up_to_quantile(sorted);
 
   Histogram histogram;
-  histogram.low = shown.front();
-  histogram.high = shown.back();
-  std::vector<double> counts = count_bins(shown, width - 1);
+  const Interval ends = axis.value_or(ends_of(shown));
+  histogram.low = ends.low;
+  histogram.high = ends.high;
+  std::vector<double> counts = count_bins(shown, ends, width - 1);
   histogram.counts = counts;
   histogram.slowest = std::floor((1 - quantile) * n);
   histogram.step = (histogram.high - histogram.low) / (width - 1);

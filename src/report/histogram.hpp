@@ -6,6 +6,7 @@
 #include "model/stats.hpp"
 #include "model/words.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,16 +26,22 @@ struct Histogram {
   double low = 0, high = 0;  ///< ns at the first bin's and the last bin's end
 };
 
-/// `width` is BenchmarkTools' W. At least two samples, in any order.
+/// From the fastest sample to the 99% point, which ends a histogram. At least one sample.
+Interval histogram_range(std::span<const double> samples);
+
+/// `width` is BenchmarkTools' W. At least two samples, in any order. On an axis other than its own
+/// the first bin takes what lies before it, and what lies behind it is left out.
 Histogram make_histogram(std::span<const double> samples, int width,
-                         HistogramScale scale = HistogramScale::automatic);
+                         HistogramScale scale = HistogramScale::automatic,
+                         std::optional<Interval> axis = std::nullopt);
 
 /// BenchmarkTools' W for a trial with this summary.
 int histogram_width(const Summary& summary);
 
 /// One row of bars for a table: `width` bins from the fastest to the 99% point, their frequency or
-/// its logarithm. Empty for fewer than two samples.
-std::string histogram_line(std::span<const double> samples, int width, HistogramScale scale);
+/// its logarithm; or on another axis. Empty for fewer than two samples.
+std::string histogram_line(std::span<const double> samples, int width, HistogramScale scale,
+                           std::optional<Interval> axis = std::nullopt);
 
 /// The two rows of bars and the footer, two spaces before each, without line feeds.
 std::vector<std::string> histogram_lines(const Histogram& histogram, int width, bool color = false);

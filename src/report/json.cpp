@@ -44,9 +44,7 @@ Json encode_number(double value) {
 
 template <class T>
 Json encode(const T& value) {
-  if constexpr (std::same_as<T, Absent>) {
-    return Json();
-  } else if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (std::is_floating_point_v<T>) {
     return encode_number(value);
   } else if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string> ||
                        std::same_as<T, Texts>) {

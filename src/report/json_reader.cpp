@@ -50,7 +50,7 @@ struct Reader {
   void operator()(const char* key, T&& field) const {
     static const Json null;
     using Field = std::remove_cvref_t<T>;
-    if constexpr (!is_a<Field, Derived> && !std::same_as<Field, Absent>) {
+    if constexpr (!is_a<Field, Derived>) {
       const auto found = object.find(key);
       const Json& json = found == object.end() ? null : *found;
       const Spot here{&spot, key};
@@ -136,25 +136,83 @@ void decode(const Json& json, const Spot& spot, T&& field) {
   }
 }
 
-// What renderers rely on, beyond the type of each field.
-void check_sense(const Report& report) {
-  const auto refuse_if = [](bool wrong, const std::string& what) {
-    if (wrong) throw Error(ErrorKind::usage, what);
+void refuse_if(bool wrong, const std::string& what) {
+  if (wrong) throw Error(ErrorKind::usage, what);
+}
+
+// RFC 3339 in UTC, as rounds are ordered by: "2025-11-30T12:00:00.250Z".
+bool is_time(std::string_view text) {
+  constexpr std::string_view shape = "dddd-dd-ddTdd:dd:dd";
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (text.size() <= shape.size() || !text.ends_with('Z')) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] == 'd' ? !is_digit(text[i]) : text[i] != shape[i]) return false;
+  const auto number = [&](std::size_t at, std::size_t digits) {
+    int value = 0;
+    std::from_chars(text.data() + at, text.data() + at + digits, value);
+    return value;
   };
+  const int year = number(0, 4), month = number(5, 2), day = number(8, 2);
+  const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+  const int days = month == 2 ? 28 + leap : 30 + (month + month / 8) % 2;
+  const std::string_view fraction = text.substr(shape.size(), text.size() - shape.size() - 1);
+  return month >= 1 && month <= 12 && day >= 1 && day <= days && number(11, 2) < 24 &&
+         number(14, 2) < 60 && number(17, 2) <= 60 &&
+         (fraction.empty() || (fraction.size() > 1 && fraction[0] == '.' &&
+                               std::ranges::all_of(fraction.substr(1), is_digit)));
+}
+
+void check_case(const Case& what, std::size_t devices, const std::string& place) {
+  for (std::size_t g = 0; g < what.gpus.size(); ++g)
+    refuse_if(what.gpus[g] < 0 || std::cmp_greater_equal(what.gpus[g], devices),
+              fmt::format("{}/gpus/{}: names no device", place, g));
+  const std::pair<const char*, int> counts[] = {{"split", what.split},
+                                                {"access", what.access},
+                                                {"batch", what.batch},
+                                                {"prefetch_repeats", what.prefetch_repeats}};
+  for (const auto& [key, count] : counts)
+    refuse_if(count < 0, fmt::format("{}/{}: is negative", place, key));
+}
+
+void check_result(const CaseResult& result, std::size_t devices, const std::string& place) {
+  check_case(result.what, devices, place + "/case");
+  refuse_if(result.samples < 0 || std::cmp_less(result.samples, result.samples_ns.size()),
+            place + "/samples: is less than what is stored");
+  for (std::size_t s = 0; s < result.samples_ns.size(); ++s)
+    refuse_if(!(result.samples_ns[s] > 0),
+              fmt::format("{}/samples_ns/{}: is not above 0", place, s));
+  refuse_if(result.verification.passes < 0, place + "/verification/passes: is negative");
+  refuse_if(result.verification.passes_checked < 0,
+            place + "/verification/passes_checked: is negative");
+  for (std::size_t d = 0; d < result.per_device.size(); ++d) {
+    const DeviceResult& part = result.per_device[d];
+    refuse_if(part.index < 0 || std::cmp_greater_equal(part.index, devices),
+              fmt::format("{}/per_device/{}/index: names no device", place, d));
+    refuse_if(part.slices < 0, fmt::format("{}/per_device/{}/slices: is negative", place, d));
+    refuse_if(part.event_samples < 0,
+              fmt::format("{}/per_device/{}/event_samples: is negative", place, d));
+  }
+}
+
+// What renderers and comparisons rely on, beyond the type of each field.
+void check_sense(const Report& report) {
   const std::size_t devices = report.machine.devices.size();
+  for (const auto& [key, time] : {std::pair{"started", &report.started}, {"ended", &report.ended}})
+    refuse_if(!time->empty() && !is_time(*time),
+              fmt::format("/{}: '{}' is no time in UTC", key, *time));
+  const Host& host = report.machine.host;
+  refuse_if(host.rank.value_or(0) < 0 || host.ranks.value_or(0) < 0,
+            "/host: a rank or the number of ranks is negative");
   for (std::size_t d = 0; d < devices; ++d)
     refuse_if(!std::cmp_equal(report.machine.devices[d].ordinal, d),
               fmt::format("/devices/{}/ordinal: is not {}", d, d));
-  for (std::size_t c = 0; c < report.cases.size(); ++c) {
-    const CaseResult& result = report.cases[c];
-    refuse_if(result.samples < 0 || std::cmp_less(result.samples, result.samples_ns.size()),
-              fmt::format("/cases/{}/samples: is less than what is stored", c));
-    for (std::size_t d = 0; d < result.per_device.size(); ++d) {
-      const int index = result.per_device[d].index;
-      refuse_if(index < 0 || std::cmp_greater_equal(index, devices),
-                fmt::format("/cases/{}/per_device/{}/index: names no device", c, d));
-    }
-  }
+  for (std::size_t c = 0; c < report.cases.size(); ++c)
+    check_result(report.cases[c], devices, fmt::format("/cases/{}", c));
+  for (std::size_t c = 0; c < report.plan.size(); ++c)
+    check_case(report.plan[c].what, devices, fmt::format("/cases/{}/case", c));
+  if (!report.comparison) return;
+  for (std::size_t r = 0; r < report.comparison->rows.size(); ++r)
+    check_case(report.comparison->rows[r].what, devices, fmt::format("/rows/{}/case", r));
 }
 
 Report decode_report(const Json& json) {
@@ -187,6 +245,15 @@ Json parse(std::string_view text) {
   });
 }
 
+/// Where in a text a number stands that no double holds; the parser tells nothing but its text.
+std::size_t place_of_number(std::string_view text, std::string_view message) {
+  const std::size_t quote = message.find('\'');
+  if (quote == message.npos) return 0;
+  const std::string_view number = message.substr(quote + 1, message.rfind('\'') - quote - 1);
+  const std::size_t found = text.find(number);
+  return found == text.npos ? 0 : found + 1;
+}
+
 /// Of a byte of a text, both counted from 1.
 std::pair<std::size_t, std::size_t> line_and_column(std::string_view text, std::size_t byte) {
   const std::string_view before = text.substr(0, std::min(byte, text.size()));
@@ -199,16 +266,21 @@ std::pair<std::size_t, std::size_t> line_and_column(std::string_view text, std::
 Report read_document(std::string_view text, const std::string& path,
                      std::optional<std::size_t> line = std::nullopt) {
   const std::string place = line ? fmt::format("{}:{}", path, *line) : path;
+  const auto refused_at = [&](std::size_t byte, std::string_view why) {
+    const auto [row, column] = line_and_column(text, byte);
+    return Error(ErrorKind::usage,
+                 fmt::format("{}:{}:{}: {}", path, line.value_or(1) + row - 1, column, why));
+  };
+  // To the parser a NUL ends the text, whatever follows.
+  if (const std::size_t nul = text.find('\0'); nul != text.npos)
+    throw refused_at(nul + 1, "not JSON");
   try {
     return decode_report(parse(text));
   } catch (const Json::parse_error& error) {
-    const auto [row, column] = line_and_column(text, error.byte);
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("{}:{}:{}: {}", path, line.value_or(1) + row - 1, column,
-                    error.byte > text.size() ? "the document is cut off here" : "not JSON"));
-  } catch (const Json::exception& error) {  // a number beyond every double
-    throw Error(ErrorKind::usage, fmt::format("{}: {}", place, error.what()));
+    throw refused_at(error.byte,
+                     error.byte > text.size() ? "the document is cut off here" : "not JSON");
+  } catch (const Json::exception& error) {
+    throw refused_at(place_of_number(text, error.what()), "a number beyond what a double holds");
   } catch (const Error& error) {
     throw Error(error.kind, fmt::format("{}: {}", place, error.what()));
   }

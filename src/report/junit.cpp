@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include "report/case_fields.hpp"
 #include "report/comparison.hpp"
+#include "report/renderers.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace mgpu {
 namespace {
@@ -49,6 +52,55 @@ std::vector<JunitCase> junit_cases(const Comparison& comparison, BackendKind bac
     cases.push_back({case_phrase(lone.what, backend), skipped,
                      fmt::format("only {}: {}", name(lone.side), lone.reason), 0});
   return cases;
+}
+
+std::vector<JunitCase> junit_cases(const Report& report) {
+  using enum JunitCase::Outcome;
+  std::vector<JunitCase> cases;
+  bool told = false;
+  for (const CaseResult& result : report.cases) {
+    JunitCase one{(result.file.empty() ? "" : result.file + ": ") +
+                      case_phrase(result.what, report.machine.backend),
+                  passed, "", result.summary.median / 1e9};
+    const auto end = [&](JunitCase::Outcome outcome, std::string message) {
+      one.outcome = outcome;
+      one.message = std::move(message);
+    };
+    const bool slower = result.baseline && result.baseline->verdict == Verdict::slower;
+    if (result.outcome == OutcomeKind::failed)
+      end(failed, result.reason);
+    else if (result.expect && !result.expect->met)
+      end(failed, expected_phrase(*result.expect));
+    else if (slower)
+      end(failed, judgement_phrase(*result.baseline));
+    else if (result.outcome == OutcomeKind::skipped)
+      end(skipped, result.reason);
+    else if (result.baseline && result.baseline->verdict == Verdict::unclear)
+      end(skipped, judgement_phrase(*result.baseline));
+    told = told || one.outcome == failed;
+    cases.push_back(std::move(one));
+  }
+  // What ended the run must fail a test, where no case does.
+  if (report.error && !told)
+    cases.push_back({std::string(name(report.error->kind)), failed, report.error->message, 0});
+  return cases;
+}
+
+std::string render_xml(const Report& report, const RenderOptions&) {
+  switch (report.kind) {
+    case ReportKind::comparison:
+      return render_junit("mgpu compare", junit_cases(report.comparison.value_or(Comparison{}),
+                                                      report.machine.backend));
+    case ReportKind::trials:
+      return render_junit(has_several_cases(report.cases) ? "mgpu sweep" : "mgpu copy",
+                          junit_cases(report));
+    case ReportKind::topology:
+    case ReportKind::plan:
+      break;
+  }
+  throw Error(ErrorKind::usage, fmt::format("a {} holds no tests that JUnit's XML could tell: use "
+                                            "another format",
+                                            name(report.kind)));
 }
 
 std::string render_junit(std::string_view suite, std::span<const JunitCase> cases) {

@@ -82,10 +82,12 @@ template <Of<Measured> T, class V>
 void describe(T& m, V&& v) {
   v("what", m.what);
   v("engine", m.engine);
+  v("node", m.node);
   v("copied_bytes_per_s", m.copied_rate);
   v("latency_ns", m.latency_ns);
   v("peak_bytes_per_s", m.peak);
   v("command", m.command);
+  v("reason", m.reason);
 }
 
 /// A kind or a verdict in the words of the document, and back; the latter throw Error{usage} for

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "report/case_fields.hpp"
+#include "report/comparison.hpp"
 #include "report/document.hpp"
+#include "report/markdown_table.hpp"
 #include "report/phrases.hpp"
 #include "report/renderers.hpp"
 #include "report/sweep_table.hpp"
@@ -15,14 +17,6 @@
 
 namespace mgpu {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text))
-    out += c == '|' || c == '<' || c == '*' || c == '_' || c == '`' ? std::string{'\\', c}
-                                                                    : std::string(1, c);
-  return out;
-}
 
 /// One column: its header and what it says of a row. A new column is a row of the table that holds
 /// it.
@@ -74,8 +68,17 @@ std::string remarks(const CaseResult& r) {
 
 constexpr auto trial_columns = std::to_array<Cell<TrialRow>>({
     {"case", false,
-     [](const TrialRow& row) { return escaped(case_phrase(row.r.what, row.backend)); }},
-    {"samples", true, [](const TrialRow& row) { return std::to_string(row.r.samples); }},
+     [](const TrialRow& row) {
+       return escaped((row.r.file.empty() ? "" : row.r.file + ": ") +
+                      case_phrase(row.r.what, row.backend));
+     }},
+    {"samples", true,
+     [](const TrialRow& row) {
+       return std::to_string(row.r.samples) +
+              (row.r.round_medians.empty()
+                   ? ""
+                   : fmt::format(" ({} rounds)", row.r.round_medians.size()));
+     }},
     {"min", true,
      [](const TrialRow& row) {
        return where_sampled(row, [](auto& r) { return format_time(r.summary.min); });
@@ -131,6 +134,20 @@ std::string cause_list(const CaseResult& result) {
   return out.empty() ? "" : "\nCauses:\n\n" + out;
 }
 
+std::string verdict_list(const std::vector<CaseResult>& cases) {
+  std::string out;
+  const auto add = [&](std::string_view label, const std::string& phrase, bool met) {
+    out += fmt::format("- {0}{1}{0}: {2}\n", met ? "" : "**", label, escaped(phrase));
+  };
+  for (const CaseResult& result : cases) {
+    if (result.expect) add("expect", expected_phrase(*result.expect), result.expect->met);
+    if (result.baseline)
+      add("baseline", judgement_phrase(*result.baseline),
+          result.baseline->verdict != Verdict::slower);
+  }
+  return out.empty() ? "" : "\nVerdicts:\n\n" + out;
+}
+
 std::string one_case(const Report& report) {
   std::vector<TrialRow> rows;
   for (const CaseResult& result : report.cases) rows.push_back({result, report.machine.backend});
@@ -139,32 +156,16 @@ std::string one_case(const Report& report) {
   const auto told =
       std::ranges::find_if(report.cases, [](const CaseResult& r) { return !r.causes.empty(); });
   if (told != report.cases.end()) out += cause_list(*told);
+  out += verdict_list(report.cases);
   return out +
          "\nTimes are of one sample; rates are medians, copied is payload, moved is read + "
          "written, "
          "1 GB is 1e9 bytes.\n";
 }
 
-// Why a row found nothing stands in its last cell: Markdown has none that spans several.
 std::string several_cases(const Report& report, const RenderOptions& options) {
   auto seed = seed_table(report);
-  const SweepTable sweep = seed ? *std::move(seed) : sweep_table(report, options.histogram);
-  const bool noted = !std::ranges::all_of(sweep.notes, &std::string::empty);
-  std::string out = sweep.heading + "\n\n|", rule = "|";
-  for (const Column& column : sweep.columns) {
-    out += fmt::format(" {} |", column.header);
-    rule += column.align == Column::Align::right ? "---:|" : "---|";
-  }
-  out += (noted ? " not measured |\n" : "\n") + rule + (noted ? "---|\n" : "\n");
-  for (std::size_t row = 0; row < sweep.notes.size(); ++row) {
-    out += '|';
-    for (const Column& column : sweep.columns)
-      out += fmt::format(" {} |", escaped(column.cells[row]));
-    out += noted ? fmt::format(" {} |\n", escaped(sweep.notes[row])) : "\n";
-  }
-  out += '\n';
-  for (const std::string& line : sweep.lines) out += fmt::format("- {}\n", escaped(line));
-  return out;
+  return markdown_table(seed ? *seed : sweep_table(report, options.histogram));
 }
 
 constexpr auto plan_columns = std::to_array<Cell<std::pair<const PlanEntry*, BackendKind>>>({
@@ -226,6 +227,8 @@ std::string setting(const Report& report) {
 }  // namespace
 
 std::string render_markdown(const Report& report, const RenderOptions& options) {
+  if (report.kind == ReportKind::comparison)
+    return comparison_markdown(report.comparison.value_or(Comparison{}), report.machine.backend);
   const bool several = report.kind == ReportKind::trials && has_several_cases(report.cases);
   std::string out = fmt::format("**mgpu {}** on {}\n\n",
                                 report.kind == ReportKind::topology ? "topo"
@@ -242,6 +245,8 @@ std::string render_markdown(const Report& report, const RenderOptions& options) 
       out += table(plan_columns, rows);
       break;
     }
+    case ReportKind::comparison:
+      break;
     case ReportKind::trials:
       out += several ? several_cases(report, options) : one_case(report);
       break;

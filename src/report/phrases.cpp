@@ -147,6 +147,22 @@ std::string cause_phrase(const Cause& cause, double median_ns) {
   return printable(text);
 }
 
+std::string expected_phrase(const Expected& expected) {
+  return fmt::format("at least {} {}, got {}: {}", format_rate(expected.wanted),
+                     name(expected.basis), expected.got ? format_rate(*expected.got) : "nothing",
+                     expected.met ? "met" : "not met");
+}
+
+std::string judgement_phrase(const Judgement& j) {
+  const std::string interval = j.ratio_low && j.ratio_high
+                                   ? fmt::format(" ({:.3f} .. {:.3f})", *j.ratio_low, *j.ratio_high)
+                                   : "";
+  return printable(fmt::format("{}, ratio {:.3f}{}, {} {} against {}, tolerance {:g}%: {}",
+                               name(j.verdict), j.ratio, interval, name(j.metric),
+                               format_time(j.current.ns), format_time(j.base.ns), j.tolerance,
+                               j.reason));
+}
+
 std::string printable(std::string_view text) {
   std::string shown;
   for (std::size_t i = 0; i < text.size(); ++i) {

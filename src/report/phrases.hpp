@@ -61,6 +61,13 @@ std::string state_phrase(const DeviceResult& device);
 /// removes it".
 std::string cause_phrase(const Cause& cause, double median_ns);
 
+/// "at least 300 GB/s copied, got 310 GB/s: met".
+std::string expected_phrase(const Expected& expected);
+
+/// "slower, ratio 1.111 (1.094 .. 1.127), median 2.231 ms against 2.008 ms, tolerance 5%: 8+8
+/// rounds in turns".
+std::string judgement_phrase(const Judgement& judgement);
+
 /// Text of a saved file with what could steer a terminal replaced.
 std::string printable(std::string_view text);
 

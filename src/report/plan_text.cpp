@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mgpu {
 namespace {
 
@@ -35,10 +37,31 @@ std::string entry_text(const PlanEntry& entry, BackendKind backend) {
   return out;
 }
 
+/// A line a cell: the command that measures it alone says what it is.
+std::string topology_plan(const Report& report) {
+  const auto left_out = std::ranges::count_if(
+      report.plan, [](const PlanEntry& entry) { return entry.error_kind.has_value(); });
+  std::string out =
+      fmt::format("mgpu topo: {} of copies planned",
+                  counted(report.plan.size() - static_cast<std::size_t>(left_out), "cell"));
+  if (left_out > 0) out += fmt::format(", {} left out", left_out);
+  if (report.estimate_ns)
+    out += fmt::format(", with latencies and probes about {:.0f} s", *report.estimate_ns / 1e9);
+  out += "\n";
+  for (const PlanEntry& entry : report.plan)
+    out += entry.error_kind ? wrapped(fmt::format("   left out: {}: {}", printable(entry.command),
+                                                  printable(entry.reason)),
+                                      5, " ", 100)
+                            : fmt::format("   {}\n", printable(entry.command));
+  return out;
+}
+
 }  // namespace
 
 std::string plan_text(const Report& report) {
   std::string out;
+  if (std::ranges::any_of(report.plan, [](const PlanEntry& e) { return !e.command.empty(); }))
+    return topology_plan(report);
   for (const PlanEntry& entry : report.plan)
     out += (out.empty() ? "" : "\n") + entry_text(entry, report.machine.backend);
   return out;

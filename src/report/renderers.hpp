@@ -15,6 +15,7 @@ std::string render_json(const Report& report, const RenderOptions& options);
 std::string render_json_lines(const Report& report, const RenderOptions& options);
 std::string render_csv(const Report& report, const RenderOptions& options);
 std::string render_markdown(const Report& report, const RenderOptions& options);
+std::string render_xml(const Report& report, const RenderOptions& options);
 std::string render_gp(const Report& report, const RenderOptions& options);
 
 /// A topology for Graphviz; Error{runtime} for every other document.

@@ -18,7 +18,9 @@ constexpr auto renderers = std::to_array<Renderer>({
     {Format::jsonl, render_json_lines},
     {Format::csv, render_csv},
     {Format::markdown, render_markdown},
+    {Format::xml, render_xml},
     {Format::gp, render_gp},
+    {Format::dot, render_dot},
 });
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "model/result.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,9 @@ struct RenderOptions {
   HistogramScale histogram = HistogramScale::automatic;
   int width =
       0;  ///< columns of the terminal that a table must fit, by dropping columns; 0: no limit
+  std::optional<Interval> axis =
+      std::nullopt;    ///< that histograms of single trials share; else each has its own
+  int axis_width = 0;  ///< their width in BenchmarkTools' terms, where they share one
 };
 
 /// The whole text, line feed at its end included; JSON Lines: one line a case. Colour appears in

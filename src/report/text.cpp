@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/case_fields.hpp"
+#include "report/comparison.hpp"
 #include "report/histogram.hpp"
 #include "report/phrases.hpp"
 #include "report/renderers.hpp"
@@ -24,24 +25,32 @@ class CaseText {
       out_ += wrapped(fmt::format("mgpu copy: {}, {}: {}", name(result_.outcome), phrase(),
                                   printable(result_.reason)),
                       1);
+      if (!result_.file.empty()) add("file: " + printable(result_.file));
       add_verification();
+      add_verdicts();
       return out_;
     }
-    out_ += wrapped(
-        fmt::format("mgpu copy: {}, {}",
-                    counted(static_cast<std::uint64_t>(result_.samples), "sample"), phrase()),
-        1, ", ");
+    out_ += wrapped(fmt::format("mgpu copy: {}{}, {}",
+                                counted(static_cast<std::uint64_t>(result_.samples), "sample"),
+                                result_.round_medians.empty()
+                                    ? ""
+                                    : fmt::format(" in {} rounds", result_.round_medians.size()),
+                                phrase()),
+                    1, ", ");
+    if (!result_.file.empty()) add("file: " + printable(result_.file));
     result_.samples == 1 ? add_single() : add_statistics();
     out_ += '\n';
     out_ += devices_text(result_, machine_);
     add_verification();
     if (result_.outcome == OutcomeKind::failed) add("failed: " + printable(result_.reason));
     add_median();
+    add_rounds();
     add_costs();
     if (result_.counters) add("counters: " + counters_phrase(*result_.counters));
     add_marks();
     add("rates: copied is payload, moved is read + written; 1 GB is 1,000,000,000 bytes");
     add_causes();
+    add_verdicts();
     return out_;
   }
 
@@ -106,10 +115,11 @@ class CaseText {
             format_rate(other().median) + '\n';
 
     if (result_.samples_ns.size() < 2) return;  // a file may have been stripped of them
-    const int width = histogram_width(s);
+    const int width = options_.axis ? options_.axis_width : histogram_width(s);
     out_ += '\n';
     for (const std::string& line : histogram_lines(
-             make_histogram(result_.samples_ns, width, options_.histogram), width, options_.color))
+             make_histogram(result_.samples_ns, width, options_.histogram, options_.axis), width,
+             options_.color))
       out_ += line + '\n';
   }
 
@@ -171,6 +181,15 @@ class CaseText {
     if (result_.modes) add("modes: " + modes_phrase(*result_.modes));
   }
 
+  void add_rounds() {
+    if (result_.round_medians.empty()) return;
+    const auto [low, high] = std::ranges::minmax(result_.round_medians);
+    add(
+        fmt::format("rounds: medians {} … {}; devices, costs and causes are those of the round "
+                    "whose median is in the middle",
+                    format_time(low), format_time(high)));
+  }
+
   void add_costs() {
     if (result_.overlap)
       add(fmt::format("overlap: {:.2f} devices at work at a time{}", *result_.overlap,
@@ -194,7 +213,20 @@ class CaseText {
       add(fmt::format("mark {}: {}", name(mark), help_of(mark)));
   }
 
-  // Last, where a reader's eye rests: they are what the run was for.
+  void add_verdicts() {
+    const auto line = [&](std::string_view label, const std::string& phrase, bool met) {
+      const std::string text = wrapped(fmt::format(" {}: {}", label, phrase), 3);
+      out_ +=
+          met ? text
+              : ' ' + painted(label, failure_style, options_.color) + text.substr(1 + label.size());
+    };
+    if (result_.expect) line("expect", expected_phrase(*result_.expect), result_.expect->met);
+    if (result_.baseline)
+      line("baseline", judgement_phrase(*result_.baseline),
+           result_.baseline->verdict != Verdict::slower);
+  }
+
+  // Late, where a reader's eye rests: they are what the run was for.
   void add_causes() {
     constexpr std::string_view label = " cause:";
     for (const Cause& cause : result_.causes) {
@@ -211,8 +243,11 @@ class CaseText {
 };
 
 std::string ending(const Report& report) {
-  const bool told = std::ranges::any_of(
-      report.cases, [](const CaseResult& r) { return r.outcome == OutcomeKind::failed; });
+  const bool told = report.kind == ReportKind::comparison ||
+                    (report.error && report.error->kind == ErrorKind::slower) ||
+                    std::ranges::any_of(report.cases, [](const CaseResult& r) {
+                      return r.outcome == OutcomeKind::failed;
+                    });
   std::string out;
   if (report.error && !told) out += wrapped("error: " + printable(report.error->message), 1);
   if (!report.complete) {
@@ -235,6 +270,10 @@ std::string render_text(const Report& report, const RenderOptions& options) {
       break;
     case ReportKind::plan:
       out = plan_text(report);
+      break;
+    case ReportKind::comparison:
+      out = comparison_text(report.comparison.value_or(Comparison{}), report.machine.backend,
+                            options);
       break;
     case ReportKind::trials:
       if (has_several_cases(report.cases)) {

@@ -85,13 +85,16 @@ Lines measured_on(const Links& links) {
     for (const auto& [what, value] : best) reached[what].push_back(value);
   }
   Lines lines;
+  std::ranges::sort(order, {}, rank_of);
   for (const std::string& what : order) {
     const bool time = times.contains(what);
     const auto text = [&](double value) {
       return time ? fmt::format("{:.0f}", value) : gigabytes_per_s(value);
     };
     const auto [low, high] = std::ranges::minmax(reached[what]);
-    lines.push_back(fmt::format("{} {}{} {}", what, text(low),
+    std::string words = what;
+    std::ranges::replace(words, '_', ' ');
+    lines.push_back(fmt::format("{} {}{} {}", words, text(low),
                                 text(low) == text(high) ? "" : " to " + text(high),
                                 time ? "ns" : "GB/s"));
   }

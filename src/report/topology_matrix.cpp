@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "report/topology_matrix.hpp"
 
+#include "model/health.hpp"
+#include "model/matrix.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace mgpu {
@@ -53,7 +58,7 @@ Matrix kinds(const Machine& machine) {
   Matrix matrix{"links",
                 table(machine,
                       [](const Link& link) -> std::string {
-                        if (!is_pair(link)) return "";
+                        if (!is_pair(link) || link.from == link.to) return "";
                         return link.kind ? kind_text(link) : "n/a";
                       }),
                 {}};
@@ -126,7 +131,8 @@ Matrix claims(const Machine& machine) {
     matrix.notes = reasons(pairs);
     return matrix;
   }
-  matrix.columns = table(machine, [](const Link& l) { return is_pair(l) ? claim_cell(l) : ""; });
+  matrix.columns = table(
+      machine, [](const Link& l) { return is_pair(l) && l.from != l.to ? claim_cell(l) : ""; });
   matrix.notes = reasons(pairs);
   matrix.notes.insert(matrix.notes.begin(), "r read, w write, a atomics");
   return matrix;
@@ -157,35 +163,135 @@ void add_proofs(const Machine& machine, std::vector<Matrix>& matrices) {
                       {}});
 }
 
-const Measured* find_measured(const Link& link, const std::string& what,
-                              const std::string& engine) {
-  const auto found = std::ranges::find_if(
-      link.measured, [&](const Measured& m) { return m.what == what && m.engine == engine; });
-  return found == link.measured.end() ? nullptr : &*found;
+/// What and engine, and the NUMA node where it depends on one.
+struct MeasuredKind {
+  std::string what, engine;
+  std::optional<int> node;
+  bool operator==(const MeasuredKind&) const = default;
+};
+
+MeasuredKind kind_of(const Measured& one) {
+  return {one.what, one.engine, one.node};
 }
 
-void add_measured(const Machine& machine, std::vector<Matrix>& matrices) {
-  std::vector<std::pair<std::string, std::string>> kinds;  // what and engine, as they come
+/// Those with a figure as they come, each once.
+std::vector<MeasuredKind> measured_kinds(const Machine& machine, bool (*on)(const Link&)) {
+  std::vector<MeasuredKind> kinds;
   for (const Link& link : machine.links)
     for (const Measured& one : link.measured)
-      if (const auto kind = std::pair(one.what, one.engine);
-          std::ranges::find(kinds, kind) == kinds.end())
-        kinds.push_back(kind);
-  for (const auto& [what, engine] : kinds) {
-    bool time = false;
-    auto columns = table(machine, [&](const Link& link) -> std::string {
-      const Measured* one = find_measured(link, what, engine);
-      if (!one) return "";
-      if (!one->latency_ns) return rate_cell(one->copied_rate);
-      time = true;
-      return fmt::format("{:.0f}", *one->latency_ns);
-    });
-    matrices.push_back(
-        {fmt::format("measured {}{}, {}", what, engine.empty() ? "" : " by " + engine,
-                     time ? "ns" : "GB/s copied"),
-         std::move(columns),
-         {}});
+      if (on(link) && (one.copied_rate || one.latency_ns) &&
+          std::ranges::find(kinds, kind_of(one)) == kinds.end())
+        kinds.push_back(kind_of(one));
+  std::ranges::stable_sort(kinds, {}, [](const MeasuredKind& kind) {
+    return std::tuple(rank_of(kind.what), kind.node, kind.engine);
+  });
+  return kinds;
+}
+
+bool is_latency(const MeasuredKind& kind) {
+  return kind.what == name(CellKind::latency);
+}
+
+constexpr char slow_mark = '*';
+
+/// "396", with a mark where its like do better; empty without a figure.
+std::string measured_cell(const Machine& machine, const Link& link, const MeasuredKind& kind) {
+  const auto one = std::ranges::find(link.measured, kind, kind_of);
+  if (one == link.measured.end() || (!one->latency_ns && !one->copied_rate)) return "";
+  std::string cell = one->latency_ns ? fmt::format("{:.0f}", *one->latency_ns)
+                                     : gigabytes_per_s(*one->copied_rate);
+  if (share_of_like(machine, link, *one).value_or(1) < enough_of_like) cell += slow_mark;
+  return cell;
+}
+
+std::string phrase_of(const MeasuredKind& kind) {
+  std::string text = kind.what;
+  std::ranges::replace(text, '_', ' ');
+  if (!kind.engine.empty()) text += " by " + kind.engine;
+  if (kind.node) text += fmt::format(", NUMA node {}", *kind.node);
+  return text;
+}
+
+void add_notes(Matrix& matrix, const std::set<std::string_view>& whats) {
+  for (const auto& word : vocabulary<CellKind>)
+    if (whats.contains(word.name)) {
+      std::string text(word.name);
+      std::ranges::replace(text, '_', ' ');
+      matrix.notes.push_back(fmt::format("{}: {}", text, word.help));
+    }
+  const bool marked = std::ranges::any_of(matrix.columns, [](const Column& column) {
+    return std::ranges::any_of(column.cells,
+                               [](const std::string& cell) { return cell.ends_with(slow_mark); });
+  });
+  if (marked)
+    matrix.notes.push_back(
+        fmt::format("{} under {:.0f}% of the best of its like", slow_mark, 100 * enough_of_like));
+}
+
+/// Of pairs, with what was measured of the same kind on devices alone and with the host.
+void add_pair_rates(const Machine& machine, std::vector<Matrix>& matrices) {
+  const auto kinds =
+      measured_kinds(machine, [](const Link& l) { return is_pair(l) && l.from != l.to; });
+  std::set<std::string> explained;
+  for (const MeasuredKind& kind : kinds) {
+    Matrix& matrix = matrices.emplace_back();
+    matrix.heading =
+        fmt::format("measured {}, {}", phrase_of(kind), is_latency(kind) ? "ns" : "GB/s copied");
+    matrix.columns =
+        table(machine, [&](const Link& link) { return measured_cell(machine, link, kind); });
+    add_notes(matrix, explained.insert(kind.what).second ? std::set<std::string_view>{kind.what}
+                                                         : std::set<std::string_view>{});
   }
+}
+
+/// A column a device: what is of no pair.
+void add_own_rates(const Machine& machine, std::vector<Matrix>& matrices) {
+  const auto pairs =
+      measured_kinds(machine, [](const Link& l) { return is_pair(l) && l.from != l.to; });
+  auto kinds = measured_kinds(machine, [](const Link& l) { return !is_pair(l) || l.from == l.to; });
+  std::erase_if(kinds, [&](const MeasuredKind& kind) {
+    return std::ranges::find(pairs, kind) != pairs.end();
+  });
+  if (kinds.empty()) return;
+  Matrix matrix{
+      machine.backend == BackendKind::host
+          ? "measured of each device alone, GB/s copied"
+          : "measured of each GPU alone and with the host, GB/s copied",
+      {{machine.backend == BackendKind::host ? "device" : "GPU", {}, Column::Align::left}},
+      {}};
+  std::set<std::string_view> whats;
+  std::vector<std::pair<MeasuredKind, bool>> rows;  // and whether it is of the device alone
+  for (const MeasuredKind& kind : kinds) {
+    if (!is_latency(kind)) {
+      whats.insert(kind.what);
+      rows.emplace_back(kind, false);
+      continue;
+    }
+    for (const bool own : {true, false})
+      if (std::ranges::any_of(machine.links, [&](const Link& link) {
+            return (link.from == link.to) == own && !measured_cell(machine, link, kind).empty();
+          }))
+        rows.emplace_back(kind, own);
+  }
+  for (const auto& [kind, own] : rows)
+    matrix.columns.front().cells.push_back(
+        is_latency(kind) ? fmt::format("{} of {}, ns", phrase_of(kind), own ? "itself" : "the host")
+                         : phrase_of(kind));
+  for (const Device& device : machine.devices) {
+    Column& column = matrix.columns.emplace_back(Column{std::to_string(device.ordinal), {}});
+    for (const auto& [kind, own] : rows) {
+      std::string cell;
+      for (const Link& link : machine.links) {
+        const bool alone = link.from == link.to && link.from == device.ordinal;
+        const bool host = !is_pair(link) && std::max(link.from, link.to) == device.ordinal;
+        if ((alone && (own || !is_latency(kind))) || (host && !own))
+          if (cell.empty()) cell = measured_cell(machine, link, kind);
+      }
+      column.cells.push_back(cell.empty() ? "-" : cell);
+    }
+  }
+  add_notes(matrix, whats);
+  matrices.push_back(std::move(matrix));
 }
 
 }  // namespace
@@ -194,7 +300,8 @@ std::string ranges_of(const std::vector<int>& numbers) {
   std::string text;
   for (std::size_t i = 0; i < numbers.size();) {
     std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    while (last + 1 < numbers.size() && numbers[last + 1] == std::int64_t{numbers[last]} + 1)
+      ++last;
     text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
     if (last > i) text += fmt::format("-{}", numbers[last]);
     i = last + 1;
@@ -204,6 +311,12 @@ std::string ranges_of(const std::vector<int>& numbers) {
 
 std::string end_name(int end, BackendKind backend) {
   return end == host_end ? "host" : fmt::format("{} {}", device_noun(backend), end);
+}
+
+std::size_t rank_of(std::string_view what) {
+  const auto& words = vocabulary<CellKind>;
+  return static_cast<std::size_t>(std::ranges::find(words, what, &Word<CellKind>::name) -
+                                  words.begin());
 }
 
 std::string gigabytes_per_s(double bytes_per_s) {
@@ -220,7 +333,8 @@ std::vector<Matrix> topology_matrices(const Machine& machine) {
     add_ranks(machine, matrices);
   }
   add_proofs(machine, matrices);
-  add_measured(machine, matrices);
+  add_own_rates(machine, matrices);
+  add_pair_rates(machine, matrices);
   return matrices;
 }
 

@@ -6,7 +6,9 @@
 #include "model/machine.hpp"
 #include "report/phrases.hpp"
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mgpu {
@@ -16,6 +18,9 @@ std::string ranges_of(const std::vector<int>& numbers);
 
 /// "GPU 0", "host".
 std::string end_name(int end, BackendKind backend);
+
+/// Where a measured kind stands among all: unknown ones last.
+std::size_t rank_of(std::string_view what);
 
 /// "478", "25.2": bytes per second as GB/s.
 std::string gigabytes_per_s(double bytes_per_s);
