@@ -58,7 +58,7 @@ CaseResult pooled(const std::vector<const CaseResult*>& rounds) {
 
 }  // namespace
 
-std::vector<CaseResult> with_rounds_pooled(std::vector<CaseResult> cases) {
+std::vector<CaseResult> with_rounds_pooled(const std::vector<CaseResult>& cases) {
   std::map<std::pair<std::vector<std::pair<std::string, std::string>>, std::vector<int>>,
            std::vector<const CaseResult*>>
       rounds;

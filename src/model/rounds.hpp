@@ -11,6 +11,6 @@ namespace mgpu {
 /// Measured results of one case on the same devices become one, in the place of the first: their
 /// samples one after the other, and what was found beside the samples in the run whose median is in
 /// the middle. Everything else stays as it is, as do results whose samples are not all stored.
-std::vector<CaseResult> with_rounds_pooled(std::vector<CaseResult> cases);
+std::vector<CaseResult> with_rounds_pooled(const std::vector<CaseResult>& cases);
 
 }  // namespace mgpu
