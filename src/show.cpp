@@ -55,7 +55,7 @@ Saved load(const Request& request, const Console& console, std::vector<std::stri
     std::vector<Report> documents = read_reports(read_file(path, console), path, notes);
     saved.documents.insert(saved.documents.end(), documents.begin(), documents.end());
     for (Report& report : merged(std::move(documents))) {
-      report.cases = with_rounds_pooled(std::move(report.cases));
+      report.cases = with_rounds_pooled(report.cases);
       if (request.files.size() > 1)
         for (CaseResult& result : report.cases) result.file = path;
       saved.trials.push_back(std::move(report));

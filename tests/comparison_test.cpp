@@ -377,6 +377,8 @@ TEST_CASE("single runs near the cost of an empty copy are unclear, their rounds 
   const ComparisonRow row = row_of(small(was, 4e5), small(is, 4e5));
   CHECK(row.verdict == Verdict::unclear);
   CHECK_THAT(row.reason, ContainsSubstring("near the cost of an empty copy"));
+  // One that was disturbed costs more than an empty copy does.
+  CHECK(row_of(small(was, 4e5), small(is, 3.0e5)).verdict == Verdict::slower);
   CHECK(row_of(small(rounds_of(base, 0, 2), 4e5), small(rounds_of(more, 1, 2), 4e5)).verdict ==
         Verdict::slower);
 }

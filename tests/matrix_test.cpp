@@ -425,7 +425,7 @@ TEST_CASE("recorded fixtures can be planned for", "[matrix]") {
   }
 }
 
-TEST_CASE("--measure takes its word only behind =", "[matrix]") {
+TEST_CASE("the word of --measure is taken only behind =", "[matrix]") {
   CHECK(request("topo --measure").measure == Measure::pairs);
   CHECK(request("topo --measure=all --gpus 0").measure == Measure::all);
   CHECK_FALSE(request("topo").measure);
