@@ -11,7 +11,7 @@ _mgpu_ordinals() {
 
 _mgpu() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words='' before=''
-  local commands='copy sweep topo show compare' last='-h --help -V --version'
+  local commands='copy sweep topo show compare merge' last='-h --help -V --version'
   local attached=''
   local driver=/proc/driver/nvidia/gpus devices='--backend --host-devices'
   local shape='--gpus --size --memory --unified --home --from --to --bidirectional --split --align --engine --access --batch --peer
@@ -59,8 +59,8 @@ _mgpu() {
     --measure) if [[ $attached ]]; then words='pairs all'; fi ;;
     --preset) words='issue-2615 scaling' ;;
     --host-devices | --size | --split | --align | --batch) return ;;
-    --samples | --seconds | --warmup | --until | --timeout | --expect | --tolerance) return ;;
-    -o | --output | --resume | --baseline | --timeline | --machine)
+    --samples | --seconds | --warmup | --until | --timeout | --expect | --tolerance | --outlier) return ;;
+    -o | --output | --resume | --baseline | --timeline | --machine | --exclude-file)
       compopt -o filenames 2> /dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return
@@ -80,9 +80,10 @@ _mgpu() {
       *:topo)
         words="$devices --measure --gpus --size --seconds --engine --timeout --no-verify --dry-run --machine $output $last"
         ;;
-      *:show | *:compare)
+      *:show | *:compare | *:merge)
         words="$output --histogram $last"
         if [[ ${COMP_WORDS[1]} == compare ]]; then words="$rule ${output/--append /} $last"; fi
+        if [[ ${COMP_WORDS[1]} == merge ]]; then words="--outlier --exclude-file $output $last"; fi
         if [[ $current != -* ]]; then
           compopt -o filenames 2> /dev/null
           mapfile -t COMPREPLY < <(compgen -f -- "$current")

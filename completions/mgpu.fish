@@ -8,15 +8,24 @@ function __mgpu_ordinals
 end
 
 # The words, each behind the entries of a list that stand before the last comma.
-function __mgpu_list
+function __mgpu_behind_comma
     set -l before (string match -r '^.*,' -- (string replace -r '^--[a-z-]+=' '' -- (commandline -ct)))
     for word in $argv
         echo "$before$word"
     end
 end
 
+# In a sweep options of a case take lists, else one word.
+function __mgpu_list
+    if __fish_seen_subcommand_from sweep
+        __mgpu_behind_comma $argv
+    else
+        printf '%s\n' $argv
+    end
+end
+
 function __mgpu_gpus
-    __mgpu_list all (__mgpu_ordinals) | string match -v '*,all'
+    __mgpu_behind_comma all (__mgpu_ordinals) | string match -v '*,all'
 end
 
 complete -c mgpu -f
@@ -28,9 +37,10 @@ complete -c mgpu -n __fish_use_subcommand -a sweep -d 'measure every combination
 complete -c mgpu -n __fish_use_subcommand -a topo -d 'show what the machine is, and what its links do'
 complete -c mgpu -n __fish_use_subcommand -a show -d 'render saved results again'
 complete -c mgpu -n __fish_use_subcommand -a compare -d 'say which cases are faster or slower'
+complete -c mgpu -n __fish_use_subcommand -a merge -d 'put the results of many nodes together'
 complete -c mgpu -n __fish_use_subcommand -a help -d 'show the options of a command'
-complete -c mgpu -n '__fish_seen_subcommand_from help' -a 'copy sweep topo show compare'
-complete -c mgpu -n '__fish_seen_subcommand_from show compare' -F
+complete -c mgpu -n '__fish_seen_subcommand_from help' -a 'copy sweep topo show compare merge'
+complete -c mgpu -n '__fish_seen_subcommand_from show compare merge' -F
 
 complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo' -l backend -x -a 'cuda host' -d 'what copies'
 complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo' -l host-devices -x -d 'CPU devices of the host backend'
@@ -79,11 +89,13 @@ complete -c mgpu -n '__fish_seen_subcommand_from topo' -l measure -a 'pairs all'
 complete -c mgpu -n '__fish_seen_subcommand_from topo' -l gpus -x -a '(__mgpu_gpus)' -d 'devices to measure'
 complete -c mgpu -n '__fish_seen_subcommand_from topo' -l size -x -d 'bytes of a copy'
 complete -c mgpu -n '__fish_seen_subcommand_from topo' -l engine -x -a 'kernel memcpy' -d 'the only engine'
-complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare' -l format -x -a 'text json jsonl csv markdown' -d 'what stdout carries'
-complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare' -l json -d 'the same as --format json'
-complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare' -s o -l output -r -F -d 'also write a file'
-complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show' -l append -d 'add to a .jsonl file that is there'
-complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare' -l force -d 'replace a .jsonl file that is there'
+complete -c mgpu -n '__fish_seen_subcommand_from merge' -l outlier -x -d 'how much a GPU may differ from the fleet'
+complete -c mgpu -n '__fish_seen_subcommand_from merge' -l exclude-file -r -F -d 'write the nodes to leave out'
+complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare merge' -l format -x -a 'text json jsonl csv markdown' -d 'what stdout carries'
+complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare merge' -l json -d 'the same as --format json'
+complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare merge' -s o -l output -r -F -d 'also write a file'
+complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show merge' -l append -d 'add to a .jsonl file that is there'
+complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare merge' -l force -d 'replace a .jsonl file that is there'
 complete -c mgpu -n '__fish_seen_subcommand_from copy sweep show' -l histogram -x -a 'auto linear log' -d 'vertical scale of the histogram'
-complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare' -l color -x -a 'auto always never' -d 'colours in text on stdout'
-complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare' -s q -l quiet -d 'neither progress nor notes'
+complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare merge' -l color -x -a 'auto always never' -d 'colours in text on stdout'
+complete -c mgpu -n '__fish_seen_subcommand_from copy sweep topo show compare merge' -s q -l quiet -d 'neither progress nor notes'

@@ -3,9 +3,10 @@
 # Installs by apt what is missing to build mgpu on Debian 12 or Ubuntu 24.04, and says what it installs.
 set -euo pipefail
 
-usage='usage: scripts/install-deps.sh [--test] [--lint] [--fuzz] [--with-cuda]
+usage='usage: scripts/install-deps.sh [--test] [--lint] [--mpi] [--fuzz] [--with-cuda]
   --test       also what the tests need
-  --lint       also what .ci/run checks the sources with
+  --lint       also what .ci/run checks the sources and packages with
+  --mpi        also Open MPI, for MGPU_MPI=ON
   --fuzz       also what scripts/fuzz.sh compiles with
   --with-cuda  also the CUDA 13.0 compiler and runtime, from NVIDIA'\''s repository'
 
@@ -17,9 +18,13 @@ for argument in "$@"; do
   case $argument in
     --test)
       with_catch2=true
-      wanted+=(fish:fish gnuplot:gnuplot-nox jq:jq mandoc:mandoc python3-jsonschema zsh:zsh)
+      wanted+=(dot:graphviz fish:fish gnuplot:gnuplot-nox jq:jq mandoc:mandoc python3-jsonschema zsh:zsh)
       ;;
-    --lint) wanted+=(clang-format-16 clang-tidy-16 mandoc:mandoc shellcheck:shellcheck) ;;
+    --lint)
+      wanted+=(clang-format-16 clang-tidy-16 mandoc:mandoc shellcheck:shellcheck
+        debootstrap:debootstrap dpkg-shlibdeps:dpkg-dev file:file)
+      ;;
+    --mpi) wanted+=(libopenmpi-dev openmpi-bin jq:jq) ;;
     --fuzz) wanted+=(clang++-16:clang-16 libclang-rt-16-dev) ;;
     --with-cuda) with_cuda=true ;;
     -h | --help) echo "$usage" && exit ;;

@@ -9,6 +9,7 @@
 #include "model/matrix.hpp"
 #include "model/schedule.hpp"
 #include "output.hpp"
+#include "ranks.hpp"
 #include "report/report.hpp"
 #include "run.hpp"
 #include "saved.hpp"
@@ -201,7 +202,7 @@ void check_distinct(const Request& request) {
   std::vector<std::string> outputs;
   for (const OutputSpec& spec : request.outputs)
     if (spec.path != request.resume) outputs.push_back(spec.path);
-  for (const std::string& path : {request.timeline, request.resume})
+  for (const std::string& path : {request.timeline, request.resume, request.exclude_file})
     if (!path.empty() && path != "-") outputs.push_back(path);
   std::vector<std::string> inputs = request.files;
   for (const std::string& input : {request.baseline, request.machine_file})
@@ -238,9 +239,9 @@ void check_appended(const Request& request, const Console& console) {
   }
 }
 
-// Everything of a run but its end.
-void execute(const Request& request, const Console& console, std::span<const BackendRow> backends,
-             const Gate& gate, Run& run, Watchdog& dog, const std::stop_token& stop) {
+// Everything of a run but its end; `request` gets the part of the devices that is this rank's.
+void execute(Request& request, const Console& console, std::span<const BackendRow> backends,
+             const Gate& gate, Ranks* ranks, Run& run, Watchdog& dog, const std::stop_token& stop) {
   run.open();
   dog.on_expiry([&](const char* step, int signal) {
     run.stuck({},
@@ -250,11 +251,23 @@ void execute(const Request& request, const Console& console, std::span<const Bac
   });
   Machine& machine = run.report().machine;
   std::unique_ptr<Backend> backend;
-  if (request.machine_file.empty()) {
+  const auto start = [&] {
     backend = make_backend(request, backends);
     machine = guarded(dog, "starting the driver", [&] { return backend->machine(); });
-  } else {
+  };
+  if (request.machine_file.empty())
+    start();
+  else
     machine = recorded_machine(request.machine_file, console);
+  if (ranks) {
+    const bool one_each = std::cmp_greater_equal(machine.devices.size(), ranks->local_size());
+    if (backend && request.backend == BackendKind::host && !request.host_devices && !one_each) {
+      request.host_devices = ranks->local_size();
+      start();
+    }
+    machine.host.rank = ranks->rank();
+    machine.host.ranks = ranks->size();
+    request.share = ranks->share(machine, stop);
   }
   if (request.command == Command::topo)
     run_topo(request, run, backend.get(), dog, stop);
@@ -262,24 +275,22 @@ void execute(const Request& request, const Console& console, std::span<const Bac
     run_cases(request, gate, console, run, backend.get(), dog, stop);
 }
 
-int run_request(const Request& request, const Console& console,
-                std::span<const BackendRow> backends) {
-  check_distinct(request);
-  if (request.command == Command::show) {
-    show(request, console);
-    return 0;
-  }
-  if (request.command == Command::compare) return compare_files(request, console);
+int run_devices(Request request, const Console& console, std::span<const BackendRow> backends,
+                Ranks* ranks) {
   check_appended(request, console);
   Run run(request, console);
+  if (ranks) ranks->observe(run.report());
   std::vector<std::string> notes;
   const Gate gate(request, console, notes);
   for (const std::string& note : notes) run.note(note);
   run.on_result([&](CaseResult& result) { gate.judge(result, run.report()); });
   Report& report = run.report();
   if (request.command == Command::topo) report.kind = ReportKind::topology;
-  if (console.handle_signals) block_signals();
   std::stop_source stop;
+  if (ranks) {
+    run.on_ready([&] { ranks->ready(stop.get_token()); });
+    run.on_case([&](const Report& one) { ranks->add(one); });
+  }
   std::optional<Watchdog> dog;
   std::optional<Signals> signals;
   try {
@@ -288,9 +299,10 @@ int run_request(const Request& request, const Console& console,
       signals.emplace([&](int signal) {
         stop.request_stop();
         dog->interrupt(signal);
+        if (ranks) ranks->interrupt(signal);
       });
     run.on_signal([&] { return signals ? signals->received() : 0; });
-    execute(request, console, backends, gate, run, *dog, stop.get_token());
+    execute(request, console, backends, gate, ranks, run, *dog, stop.get_token());
   } catch (const Error& error) {
     // What could not be started prints nothing on stdout; what could tells what it found.
     if (error.kind == ErrorKind::usage) throw;
@@ -306,7 +318,8 @@ int run_request(const Request& request, const Console& console,
     report.exit_code = 128 + signals->received();
   }
   if (signals) signals->settle();
-  const int code = run.publish();
+  int code = run.publish();
+  if (ranks) code = ranks->finish(stop.get_token());
   if (signals && signals->received()) {
     const int signal = signals->received();
     signals.reset();
@@ -315,17 +328,64 @@ int run_request(const Request& request, const Console& console,
   return code;
 }
 
+int run_request(Request request, Console console, std::span<const BackendRow> backends,
+                const Join& join) {
+  const Launched launcher = launched();
+  if (launcher.several) {
+    // The terminal is the launcher's, whatever its ranks are given: it mixes what they write, and
+    // may write it to a file.
+    console.out_is_terminal = console.err_is_terminal = false;
+    console.width = 0;
+  }
+  const bool measures = request.command == Command::copy || request.command == Command::sweep;
+  std::unique_ptr<Team> team;
+  if (measures || request.command == Command::topo) {
+    // Before there are threads: those of MPI must not be the ones that take a signal.
+    if (console.handle_signals) block_signals();
+    if (measures && launcher.several) {
+      if (join) team = join();
+      if (!team)
+        complain(console,
+                 fmt::format("mgpu: note: this is rank {} of {} and runs alone, for this mgpu is "
+                             "built without MPI; give each a file, -o run.%r.jsonl, and put them "
+                             "together with mgpu merge\n",
+                             *launcher.rank, *launcher.ranks));
+    }
+  }
+  if (team && team->size() > 1) {
+    check_distinct(request);
+    Ranks ranks(*team, request, host_facts().name, console);
+    return run_devices(ranks.request(), ranks.console(), backends, &ranks);
+  }
+  if (launcher.rank) expand_names(request, *launcher.rank, host_facts().name);
+  check_distinct(request);
+  switch (request.command) {
+    case Command::show:
+      show(request, console);
+      return 0;
+    case Command::compare:
+      return compare_files(request, console);
+    case Command::merge:
+      return merge_files(request, console);
+    default:
+      break;
+  }
+  const int code = run_devices(std::move(request), console, backends, nullptr);
+  if (team) team->leave();
+  return code;
+}
+
 }  // namespace
 
 int run_app(const std::vector<std::string>& args, const Console& console,
-            std::span<const BackendRow> backends) {
+            std::span<const BackendRow> backends, const Join& join) {
   try {
     auto parsed = parse_request(args);
     if (const auto* immediate = std::get_if<Immediate>(&parsed)) {
       print(console, immediate->text);
       return 0;
     }
-    return run_request(std::get<Request>(parsed), console, backends);
+    return run_request(std::move(std::get<Request>(parsed)), console, backends, join);
   } catch (const Error& error) {
     complain(console, args.empty() ? std::string(error.what())
                                    : fmt::format("mgpu: error: {}\n", error.what()));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backend/backend.hpp"
+#include "team.hpp"
 
 #include <functional>
 #include <span>
@@ -27,9 +28,9 @@ struct Console {
       false;  ///< take SIGINT, SIGTERM and SIGHUP; after the report the process ends by them
 };
 
-/// Runs one command line (without the program's name) and gives the exit code. Blocking. Never
-/// throws.
+/// Runs one command line (without the program's name) and gives the exit code. Where a launcher
+/// started several processes, `join` is asked for their team. Blocking. Never throws.
 int run_app(const std::vector<std::string>& args, const Console& console,
-            std::span<const BackendRow> backends);
+            std::span<const BackendRow> backends, const Join& join = nullptr);
 
 }  // namespace mgpu

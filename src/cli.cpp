@@ -63,7 +63,7 @@ Immediate presets_text() {
 }
 
 Immediate version_text() {
-  return {fmt::format("mgpu {}\nfeatures: {}hwloc\n", version, has_cuda ? "cuda " : "")};
+  return {fmt::format("mgpu {}\nfeatures: {}\n", version, fmt::join(features, " "))};
 }
 
 /// A preset's prefetch was not asked for: with other memory it does nothing.
@@ -149,6 +149,8 @@ Request settle(Draft& d, Command command) {
     throw usage_error("mgpu show needs a FILE, as saved by mgpu copy -o run.json; - is stdin");
   if (command == Command::compare && r.files.size() != 2)
     throw usage_error("mgpu compare needs two files, BASE and NEW, not {}", r.files.size());
+  if (command == Command::merge && r.files.empty())
+    throw usage_error("mgpu merge needs a FILE of each node, as saved by mgpu copy -o run.jsonl");
   settle_rule(d, command);
   check_machine(r, command);
   if (command == Command::topo) settle_matrix(d);

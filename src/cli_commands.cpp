@@ -248,6 +248,20 @@ void add_compare(Options& o, Draft& d) {
   add_output(o, d, Writes::reports_and_tests);
 }
 
+void add_merge(Options& o, Draft& d) {
+  o.files(d.request.files, "FILE...");
+  o.group("Rule");
+  o.value({"--outlier"}, "PCT",
+          "how much a GPU may differ from the fleet's median, whatever the noise (default: 5)",
+          [&d](const std::string& text) {
+            d.request.outlier = parse_percent(text, "--outlier", true);
+          });
+  o.value({"--exclude-file"}, "FILE",
+          "write the nodes to leave out, as Slurm's --exclude takes them",
+          [&d](const std::string& text) { d.request.exclude_file = parse_exclude(text); });
+  add_output(o, d, Writes::reports);
+}
+
 constexpr CommandRow rows[] = {
     {Command::copy, add_copy,
      "  mgpu copy --gpus 0,1 --size 1GiB/gpu\n"
@@ -279,6 +293,11 @@ constexpr CommandRow rows[] = {
      "  mgpu compare base.jsonl new.jsonl --format markdown -o verdict.xml\n",
      "\nA verdict needs a difference beyond the tolerance and beyond the noise. Run both\n"
      "sides in turns, ten times each with --append, for the surest one.\n"},
+    {Command::merge, add_merge,
+     "  mgpu merge node*.jsonl\n"
+     "  mgpu merge --outlier 10 --exclude-file slow.txt results/*.json -o fleet.json\n",
+     "\nA GPU is an outlier where its time differs from the fleet's median by more than\n"
+     "--outlier and by more than 3.5 times the fleet's spread.\n"},
 };
 
 }  // namespace

@@ -74,6 +74,12 @@ std::string parse_baseline(const std::string& text) {
   return text;
 }
 
+std::string parse_exclude(const std::string& text) {
+  if (text.empty() || text == "-")
+    throw usage_error("--exclude-file '{}' names no file; write --exclude-file slow.txt", text);
+  return text;
+}
+
 void settle_files(Request& request) {
   const auto plain = [](const std::string& path) {
     return std::filesystem::path(path).lexically_normal().string();
@@ -101,6 +107,9 @@ void settle_files(Request& request) {
                           output.path);
       return true;
     });
+  if (inputs.contains(plain(request.exclude_file)) || outputs.contains(plain(request.exclude_file)))
+    throw usage_error("--exclude-file '{}' is an input or an --output as well; write another file",
+                      request.exclude_file);
   if (request.timeline != "-" && outputs.contains(plain(request.timeline)))
     throw usage_error("--timeline '{}' is an --output as well; write another file",
                       request.timeline);

@@ -26,6 +26,9 @@ std::string parse_resume(const std::string& text);
 /// A file to read; stdin (-) is one too. Throws Error{usage}.
 std::string parse_baseline(const std::string& text);
 
+/// A file to write. Throws Error{usage}.
+std::string parse_exclude(const std::string& text);
+
 /// Throws Error{usage} where a file would be read or written twice. The file of --resume is an
 /// output itself, so it is dropped from the outputs.
 void settle_files(Request& request);

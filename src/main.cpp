@@ -69,5 +69,5 @@ int main(int argc, char** argv) {
     console.width = size.ws_col;
   console.no_color = dumb || (no_color != nullptr && *no_color != '\0');
   console.handle_signals = true;
-  return mgpu::run_app({argv + 1, argv + argc}, console, mgpu::builtin_backends());
+  return mgpu::run_app({argv + 1, argv + argc}, console, mgpu::builtin_backends(), mgpu::join_team);
 }

@@ -176,6 +176,9 @@ class Measurement {
           [&](const char* phase, double share) {
             observer_.progress({at_, plan_.cases.size(), purpose.empty() ? phase : purpose.c_str(),
                                 trial.samples(), share});
+          },
+          [&] {
+            if (depth == Trial::Depth::full) observer_.ready();
           });
     } catch (const Error& error) {
       leave();

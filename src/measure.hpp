@@ -30,6 +30,8 @@ class Observer {
   virtual void progress(const Progress&) {}
   virtual void note(const std::string&) {}      ///< something asked for that is not so here
   virtual void about_to(const std::string&) {}  ///< what begins may never return
+  /// A case is placed and warm: its sampling begins when this returns, and may wait for others'.
+  virtual void ready() {}
   /// `complete`: it was not cut short by a stop.
   virtual void finished(const CaseResult& result, bool complete) { (void)result, (void)complete; }
   /// On the watchdog's thread: a step does not return. `finished_cases` holds all that ended and

@@ -116,6 +116,9 @@ void Phases::summarize(CaseResult& result, const Case& what, const Machine& mach
         times.push_back(covered(std::move(intervals)));
         busy[s] += times.back();
       }
+      const auto [shortest, longest] = std::ranges::minmax(times);
+      device.device_min_ns = shortest;
+      device.device_max_ns = longest;
       device.device_ns = median(std::move(times));
       device.event_samples = static_cast<std::int64_t>(marked);
       std::vector<Lane> lanes_of_it;

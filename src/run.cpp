@@ -26,13 +26,6 @@ std::string utc_now() {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms.count());
 }
 
-std::vector<std::string> features() {
-  std::vector<std::string> list;
-  if (has_cuda) list.emplace_back("cuda");
-  list.emplace_back("hwloc");
-  return list;
-}
-
 bool draws_trace(const Request& request) {
   return !request.timeline.empty() && request.timeline != "-";
 }
@@ -82,7 +75,7 @@ std::string rendered(Format format, const Report& report, const RenderOptions& o
 Run::Run(const Request& request, const Console& console)
     : request_(request), console_(console), began_(steady_now()) {
   report_.tool_version = version;
-  report_.features = features();
+  report_.features.assign(features.begin(), features.end());
   report_.command = request.argv;
   report_.started = utc_now();
   report_.machine.backend = request.backend;
@@ -142,7 +135,7 @@ void Run::about_to(const std::string& what) {
   if (!request_.quiet) say(fmt::format("mgpu: {}\n", what));
 }
 
-void Run::append(const CaseResult& result, bool complete) {
+Report Run::document(const CaseResult& result, bool complete) {
   Report one = report_of(report_, result);
   one.complete = complete;
   if (!complete) one.exit_code = report_.exit_code ? report_.exit_code : 128 + received_();
@@ -154,6 +147,10 @@ void Run::append(const CaseResult& result, bool complete) {
     one.exit_code = graver(one.exit_code, exit_code(slow->kind));
     if (!one.error) one.error = std::move(slow);
   }
+  return one;
+}
+
+void Run::append(const Report& one) {
   for (Output& output : outputs_)
     if (output.format() == Format::jsonl)
       attempt([&] { output.write(render(Format::jsonl, one, options(false))); });
@@ -170,7 +167,9 @@ void Run::finished(const CaseResult& found, bool complete) {
   // What a sweep did not run, or not to its end, is left for --resume.
   const bool not_run =
       result.outcome == OutcomeKind::skipped && result.error_kind == ErrorKind::runtime;
-  if (request_.command == Command::copy || (complete && !not_run)) append(result, complete);
+  const Report one = document(result, complete);
+  if (request_.command == Command::copy || (complete && !not_run)) append(one);
+  tell_(one);
   if (std::ranges::none_of(outputs_, is_rewritten)) return;
   fill_efficiencies(report_.cases);
   for (Output& output : outputs_)
@@ -190,7 +189,9 @@ void Run::stuck(const std::vector<CaseResult>& cases, const Error& why, int sign
     CaseResult result = cases.back();
     judge_(result);
     add(measured_ < positions_.size() ? positions_[measured_] : measured_, result);
-    if (request_.command == Command::copy) append(result, false);
+    const Report one = document(result, false);
+    if (request_.command == Command::copy) append(one);
+    tell_(one);
   }
   console_.leave(publish());
 }

@@ -47,12 +47,19 @@ class Run : public Observer {
   /// `judge` completes each result before it joins the report, also one that was kept.
   void on_result(std::function<void(CaseResult&)> judge) { judge_ = std::move(judge); }
 
+  /// `wait` returns when sampling may begin.
+  void on_ready(std::function<void()> wait) { ready_ = std::move(wait); }
+
+  /// `tell` gets a report of each case alone as it ends, also of one that was cut short.
+  void on_case(std::function<void(const Report&)> tell) { tell_ = std::move(tell); }
+
   /// The positions in the plan of the cases that will be measured, in order.
   void expect(std::vector<std::size_t> positions) { positions_ = std::move(positions); }
 
   void progress(const Progress& now) override;
   void note(const std::string& text) override;
   void about_to(const std::string& what) override;
+  void ready() override { ready_(); }
   void finished(const CaseResult& result, bool complete) override;
   void stuck(const std::vector<CaseResult>& cases, const Error& why, int signal) override;
 
@@ -64,7 +71,8 @@ class Run : public Observer {
   void say(const std::string& text);
   void clear_progress();
   void add(std::size_t position, CaseResult result);
-  void append(const CaseResult& result, bool complete);
+  Report document(const CaseResult& result, bool complete);
+  void append(const Report& one);
   RenderOptions options(bool for_stdout) const;
   void attempt(const std::function<void()>& write);
 
@@ -77,6 +85,8 @@ class Run : public Observer {
   Nanos began_ = 0;
   std::function<void(CaseResult&)> judge_ = [](CaseResult&) {};
   std::function<int()> received_ = [] { return 0; };
+  std::function<void()> ready_ = [] {};
+  std::function<void(const Report&)> tell_ = [](const Report&) {};
   std::vector<Output> outputs_;
   std::optional<Output> trace_;
   bool progress_shown_ = false;

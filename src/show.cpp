@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "show.hpp"
 
+#include "backend/host_facts.hpp"
 #include "model/comparison.hpp"
 #include "model/fields.hpp"
 #include "model/rounds.hpp"
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,10 +110,6 @@ std::string rendered(const Saved& saved, Format format, const RenderOptions& opt
 }  // namespace
 
 void show(const Request& request, const Console& console) {
-  std::vector<Output> outputs;
-  for (const OutputSpec& spec : request.outputs) {
-    outputs.emplace_back(spec, request.append, request.force);
-  }
   std::vector<std::string> notes;
   const Saved saved = load(request, console, notes);
   const bool one_only = holds_one_report(request.format) ||
@@ -126,6 +124,9 @@ void show(const Request& request, const Console& console) {
   for (const OutputSpec& spec : request.outputs)
     if (spec.format == Format::svg || spec.format == Format::png)
       require_painter(graph ? Painter::graphviz : Painter::gnuplot);
+  std::vector<Output> outputs;
+  for (const OutputSpec& spec : request.outputs)
+    outputs.emplace_back(spec, request.append, request.force);
   if (!request.quiet)
     for (const std::string& note : notes) complain(console, fmt::format("mgpu: note: {}\n", note));
   RenderOptions options;
@@ -140,10 +141,10 @@ void show(const Request& request, const Console& console) {
 
 int compare_files(const Request& request, const Console& console) {
   Run run(request, console);
-  run.open();
   std::vector<std::string> notes;
   const auto base = saved_trials(request.files[0], console, notes),
              current = saved_trials(request.files[1], console, notes);
+  run.open();
   for (const std::string& note : notes) run.note(note);
   Report& report = run.report();
   report.kind = ReportKind::comparison;
@@ -163,6 +164,28 @@ int compare_files(const Request& request, const Console& console) {
                                          request.files[1], request.files[0]),
                              std::nullopt};
   report.exit_code = exit_code(*report.comparison);
+  return run.publish();
+}
+
+int merge_files(const Request& request, const Console& console) {
+  Run run(request, console);
+  std::vector<std::string> notes;
+  Report& report = run.report();
+  report.kind = ReportKind::fleet;
+  FleetBuilder fleet;
+  for (const std::string& path : request.files)
+    for (const Report& trials : saved_trials(path, console, notes)) {
+      fleet.add(trials);
+      report.machine.backend = trials.machine.backend;
+    }
+  run.open();
+  std::optional<Output> exclude;
+  if (!request.exclude_file.empty())
+    exclude.emplace(OutputSpec{Format::text, request.exclude_file}, false, true);
+  for (const std::string& note : notes) run.note(note);
+  report.machine.host = host_facts();
+  report.fleet = fleet.finish(request.outlier);
+  if (exclude) exclude->write(report.fleet->exclude.empty() ? "" : report.fleet->exclude + "\n");
   return run.publish();
 }
 

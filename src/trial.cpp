@@ -99,7 +99,8 @@ Trial::~Trial() {
 
 void Trial::run(Depth depth, const std::stop_token& stop,
                 const std::function<void(const std::string&)>& note,
-                const std::function<void(const char*, double)>& progress) {
+                const std::function<void(const char*, double)>& progress,
+                const std::function<void()>& ready) {
   const auto going = [&] { return !stop.stop_requested(); };
   const bool full = depth == Depth::full, checked = full && sampling_.verify != Verify::none;
   progress("allocating", 0);
@@ -119,6 +120,7 @@ void Trial::run(Depth depth, const std::stop_token& stop,
       result_.settle_ns.push_back(static_cast<double>(pass(crew, false).wall));
     if (sampling_.warmup > 0 && checked && going()) check();
     if (full) observe_devices(&DeviceResult::before);
+    ready();
     sample(crew, stop, progress);
     if (full) observe_devices(&DeviceResult::after);
     if (full && going() && !backend_.marks_are_free()) event_samples(crew, stop);

@@ -38,10 +38,11 @@ class Trial {
 
   /// Places, warms up, samples, and checks; blocking, to the end or until `stop` is requested.
   /// `progress(phase, share)` is told outside the samples, `note` of what could not be had but is
-  /// not needed. Throws Error; what was found so far stays.
+  /// not needed; sampling begins when `ready` returns. Throws Error; what was found so far stays.
   void run(Depth depth, const std::stop_token& stop,
            const std::function<void(const std::string&)>& note,
-           const std::function<void(const char*, double)>& progress);
+           const std::function<void(const char*, double)>& progress,
+           const std::function<void()>& ready);
 
   /// What is known so far, summarized. While the trial's thread is at rest or blocked.
   CaseResult result() const;

@@ -80,6 +80,8 @@ TEST_CASE("a case is a row for all devices, then one for each", "[csv]") {
   CHECK(rows[2].at("uuid") == "GPU-77b2d1aa-90e2-4cf1-8a11-000000000002");
   CHECK(rows[2].at("key") == rows[0].at("key"));
   CHECK(rows[2].at("device_ns") == "99501.5");
+  CHECK(rows[2].at("device_min_ns") == "98001");
+  CHECK(rows[2].at("device_max_ns") == "1200000.5");
   CHECK(rows[2].at("of_peak") == "0.8375");
   CHECK(rows[2].at("before_power_w") == "118.25");
   CHECK(rows[2].at("after_sm_max_mhz") == "1980");

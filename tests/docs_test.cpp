@@ -2,24 +2,22 @@
 // Man pages, completions and README say what the program does: a word missing there, or one too
 // many, fails here.
 #include "cli.hpp"
+#include "documents.hpp"
 #include "model/error.hpp"
 #include "model/result.hpp"
 #include "model/runtimes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <functional>
 #include <regex>
 #include <set>
 #include <span>
-#include <sstream>
 #include <string>
-#include <sys/wait.h>
 #include <utility>
 #include <vector>
 
@@ -29,32 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Words = std::set<std::string>;
-
-const fs::path root = MGPU_SOURCE_DIR;
-
-/// Empty where there is no such file.
-std::string read(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
-std::vector<std::string> split(const std::string& text) {
-  std::istringstream in(text);
-  return {std::istream_iterator<std::string>(in), {}};
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
 
 Words set_of(const std::vector<std::string>& words) {
   return {words.begin(), words.end()};
@@ -89,20 +61,6 @@ std::vector<CommandInfo> commands() {
   return tree;
 }
 
-/// What a shell prints, and its exit status.
-std::pair<std::string, int> shell(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe);
-  std::string out;
-  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) out += static_cast<char>(c);
-  const int status = pclose(pipe);
-  return {out, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
-}
-
-bool installed(const std::string& program) {
-  return shell("command -v " + program + " 2>&1").second == 0;
-}
-
 /// A man page with its escapes undone: "\-" is "-".
 std::string man_page(const std::string& command) {
   const std::string text =
@@ -135,48 +93,6 @@ std::vector<std::pair<Words, Words>> option_items(const std::string& page) {
     if (inside) items.back().second.insert(words.begin(), words.end());
   }
   return items;
-}
-
-/// The `mgpu` commands among lines as a user types them; what stands behind pipes, redirections and
-/// comments is cut off.
-std::vector<std::string> typed_commands(const std::vector<std::string>& lines) {
-  std::vector<std::string> commands;
-  std::string line;
-  for (const std::string& part : lines) {
-    line += part;
-    if (line.ends_with('\\')) {
-      line.back() = ' ';
-      continue;
-    }
-    for (const std::string& piece : lines_of(std::regex_replace(
-             std::regex_replace(std::exchange(line, ""),
-                                std::regex(R"((^|\s)#.*|\s\d?>.*?(?=\||$))"), ""),
-             std::regex(R"(\||&&|;)"), "\n"))) {
-      auto words = split(piece);
-      const bool prompt = !words.empty() && words[0] == "$";
-      if (prompt) words.erase(words.begin());
-      while (!words.empty() && std::regex_match(words[0], std::regex(R"([A-Z_]+=\S*)")))
-        words.erase(words.begin());
-      if (words.empty() || fs::path(words[0]).filename() != "mgpu") continue;
-      // "mgpu copy: 635 samples" is what a command printed.
-      if (!prompt && words.size() > 1 && words[1].ends_with(':')) continue;
-      words[0] = "mgpu";
-      commands.push_back(joined(words));
-    }
-  }
-  return commands;
-}
-
-std::vector<std::string> readme_commands(const std::string& text) {
-  std::vector<std::string> code;
-  bool fenced = false;
-  for (const std::string& line : lines_of(text)) {
-    if (line.find("```") != std::string::npos)
-      fenced = !fenced;
-    else if (fenced)
-      code.push_back(line);
-  }
-  return typed_commands(code);
 }
 
 std::vector<std::string> man_examples(const std::string& page) {
@@ -333,17 +249,41 @@ TEST_CASE("every command in the examples of man pages, help and README parses", 
     CHECK(shown.size() >= 2);
     for (const std::string& example : shown) check_parses(example);
   }
-  for (const std::string& command : readme_commands(read(root / "README.md")))
+  const std::string readme = read(root / "README.md");
+  for (const std::string& command : typed_commands(fenced_lines(readme))) check_parses(command);
+  // In the text as well, where a whole command stands between backticks.
+  for (const std::string& command : all_matches(readme, std::regex("[^`]`(mgpu [^`]+)`[^`]")))
     check_parses(command);
 }
 
 TEST_CASE("commands are found behind prompts, variables, pipes and line ends", "[docs]") {
-  const auto found = readme_commands(
-      "mgpu prose\n```\n$ mgpu copy --json | mgpu show - > a.txt\nCUDA_VISIBLE_DEVICES=1 mgpu topo "
-      "# why\n"
-      "build/release/mgpu copy \\\n  --size 4GB\nmgpu copy: 635 samples\nmgpu: error: no\n```\n");
+  const auto found = typed_commands(
+      fenced_lines("mgpu prose\n```\n$ mgpu copy --json | mgpu show - > a.txt\n"
+                   "CUDA_VISIBLE_DEVICES=1 mgpu topo # why\nbuild/release/mgpu copy \\\n"
+                   "  --size 4GB\nmgpu copy: 635 samples\nmgpu: error: no\n"
+                   "mpirun -n 8 mgpu merge a.json\n```\n"));
   CHECK(found == std::vector<std::string>{"mgpu copy --json", "mgpu show -", "mgpu topo",
-                                          "mgpu copy --size 4GB"});
+                                          "mgpu copy --size 4GB", "mgpu merge a.json"});
+}
+
+TEST_CASE("the man pages tell every key of the JSON documents", "[docs]") {
+  Words told;
+  for (const CommandInfo& command : option_tree())
+    told.merge(all_matches(man_page(command.name), std::regex(R"((\w+))")));
+  const std::function<void(const nlohmann::json&)> check = [&](const nlohmann::json& schema) {
+    for (const auto& [name, part] : schema.items()) {
+      if (name == "properties") {
+        for (const auto& [key, value] : part.items()) {
+          INFO(key);
+          CHECK(told.contains(key));
+          check(value);
+        }
+      } else if (part.is_structured()) {
+        check(part);
+      }
+    }
+  };
+  check(nlohmann::json::parse(read(root / "docs" / "result-schema.json")));
 }
 
 TEST_CASE("the man pages pass mandoc's lint", "[docs]") {
@@ -449,6 +389,49 @@ TEST_CASE("fish completes exactly the commands, options and words there are", "[
   }
 }
 
+TEST_CASE("fish itself offers each command exactly its options, and each option its words",
+          "[docs]") {
+  if (!installed("fish")) SKIP("no fish here");
+  std::string script = "source '" + (root / "completions" / "mgpu.fish").string() + "'\n";
+  std::vector<std::pair<std::string, Words>> asked;
+  const auto ask = [&](const std::string& line, Words expected) {
+    script += "complete -C '" + line + "'; echo .\n";
+    asked.emplace_back(line, std::move(expected));
+  };
+  Words names;
+  for (const CommandInfo& command : commands()) names.insert(command.name);
+  ask("mgpu help ", names);
+  names.insert("help");
+  ask("mgpu ", names);
+  for (const CommandInfo& command : commands()) {
+    ask("mgpu " + command.name + " -", names_of(command));
+    for (const OptionInfo& option : command.options) {
+      if (option.words.empty()) continue;
+      const std::string line = "mgpu " + command.name + " " + option.names.back();
+      Words attached;
+      for (const std::string& word : option.words)
+        attached.insert(option.names.back() + "=" + word);
+      ask(line + "=", attached);
+      if (option.takes_value) ask(line + " ", set_of(option.words));
+    }
+  }
+  ask("mgpu sweep --engine kernel,", {"kernel,kernel", "kernel,memcpy"});
+  ask("mgpu copy --engine kernel,", {});
+  const auto lines = lines_of(shell("fish --no-config <<'END' 2>&1\n" + script + "END\n").first);
+  auto line = lines.begin();
+  for (const auto& [question, expected] : asked) {
+    Words offered;
+    for (; line != lines.end() && *line != "."; ++line)
+      offered.insert(line->substr(0, line->find('\t')));
+    // Its own: that a value may follow.
+    std::erase_if(offered, [](const std::string& word) { return word.ends_with('='); });
+    INFO(question);
+    REQUIRE(line != lines.end());
+    CHECK(offered == expected);
+    ++line;
+  }
+}
+
 TEST_CASE("zsh's completion names every option and word, and no other option", "[docs]") {
   const std::string text = read(root / "completions" / "_mgpu");
   const auto lines = lines_of(text);
@@ -489,6 +472,59 @@ TEST_CASE("zsh offers each command exactly its options", "[docs]") {
                        std::regex(R"((?:^|\)|\*)(--?[a-zA-Z][a-z]*(?:-[a-z]+)*)(?:=-?|\+)?$)")))
         if (line.find('[') != std::string::npos) names.insert(name);
     CHECK(names == names_of(command));
+  }
+}
+
+TEST_CASE("zsh itself offers each command its options, and each option its words", "[docs]") {
+  if (!installed("zsh")) SKIP("no zsh here");
+  std::string lines;
+  std::vector<std::pair<std::string, Words>> asked;
+  const auto ask = [&](const std::string& line, Words expected) {
+    lines += "'" + line + "' ";
+    asked.emplace_back(line, std::move(expected));
+  };
+  Words names;
+  for (const CommandInfo& command : commands()) names.insert(command.name);
+  ask("mgpu help ", names);
+  for (const CommandInfo& command : commands()) {
+    Words options;
+    for (const std::string& name : names_of(command))
+      if (name.starts_with("--")) options.insert(name);
+    ask("mgpu " + command.name + " --", options);
+    for (const OptionInfo& option : command.options)
+      if (!option.words.empty())
+        ask("mgpu " + command.name + " " + option.names.back() + "=", set_of(option.words));
+  }
+  // A zsh on a terminal of its own is typed to. What its completion adds goes to a file, with a
+  // point behind each line.
+  const auto [out, status] = shell("zsh -f <<'END' 2>&1\ncompletions='" +
+                                   (root / "completions").string() + "' lines=(" + lines +
+                                   R"sh()
+zmodload zsh/zpty
+folder=$(mktemp -d)
+zpty shell zsh -f -i
+say() { zpty -w shell "$1" }
+say "PS1= PS2= HISTFILE=; fpath=($completions \$fpath); autoload -U compinit; compinit -u -d $folder/dump"
+say "compadd() { local -a hits; builtin compadd -O hits \"\$@\"; print -rl -- \$hits >>$folder/hits; builtin compadd \"\$@\" }"
+say "next() { print . >>$folder/hits; zle kill-buffer }; zle -N next; bindkey '^Y' next"
+for line in $lines; do zpty -w -n shell $line$'\t\x19'; done
+say "print at the e''nd"
+zpty -r shell seen '*at the end*'
+zpty -d shell
+cat $folder/hits
+rm -r $folder
+END
+)sh");
+  const auto answers = lines_of(out);
+  auto answer = answers.begin();
+  for (const auto& [question, expected] : asked) {
+    Words offered;
+    for (; answer != answers.end() && *answer != "."; ++answer)
+      if (!answer->empty()) offered.insert(*answer);
+    INFO(question << "\n" << (answer == answers.end() ? out : ""));
+    REQUIRE(answer != answers.end());
+    CHECK(offered == expected);
+    ++answer;
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/report.hpp"
+#include "sample_fleet.hpp"
 #include "sample_report.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -102,7 +103,7 @@ std::pair<int, std::string> run(const std::string& command) {
 
 TEST_CASE("a document that is read and written again has the same bytes", "[json]") {
   const Report report = GENERATE(sample_report(), sample_host_report(), sample_topology(),
-                                 sample_plan(), failed_report());
+                                 sample_plan(), failed_report(), sample_fleet());
   const std::string json = render(Format::json, report);
   const auto again = read(json);
   REQUIRE(again.size() == 1);
@@ -122,7 +123,7 @@ TEST_CASE("real documents are valid by the schema", "[json]") {
     files += " '" + (folder / file).string() + "'";
   };
   const std::vector<Report> reports = {sample_report(), sample_host_report(), sample_topology(),
-                                       sample_plan(), failed_report()};
+                                       sample_plan(),   failed_report(),      sample_fleet()};
   for (std::size_t i = 0; i < reports.size(); ++i) {
     save(std::to_string(i) + ".json", render(Format::json, reports[i]));
     save(std::to_string(i) + ".jsonl", render(Format::jsonl, reports[i]));
@@ -327,7 +328,7 @@ TEST_CASE("a value of the wrong type is refused with its place", "[json]") {
       {"/devices/1/ordinal", 0},
       {"/devices/1/name", 7},
       {"/cases", nullptr},
-      {"/kind", "fleet"},
+      {"/kind", "armada"},
       {"/host/slurm/SLURM_JOB_ID", 1},
   }));
   INFO(pointer);

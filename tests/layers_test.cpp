@@ -69,7 +69,8 @@ std::string room(const std::string& file) {
       {"watchdog", "measure"}, {"peers", "measure"},   {"timeline", "measure"},
       {"topology", "measure"}, {"buffers", "measure"}, {"memory", "measure"},
       {"run", "app"},          {"gate", "app"},        {"saved", "app"},
-      {"show", "app"},         {"pictures", "app"},    {"version", "version"}};
+      {"show", "app"},         {"pictures", "app"},    {"ranks", "app"},
+      {"team", "team"},        {"version", "version"}};
   const auto found = top_level.find(file.substr(0, file.find_first_of("_.")));
   return found == top_level.end() ? "" : found->second;
 }
@@ -81,7 +82,8 @@ const std::map<std::string, std::set<std::string>> may_include = {
     {"report", {"model", "version"}},
     {"cli", {"model", "version"}},
     {"measure", {"model", "backend", "version"}},
-    {"app", {"model", "backend", "report", "cli", "measure", "version"}},
+    {"team", {"version"}},
+    {"app", {"model", "backend", "report", "cli", "measure", "team", "version"}},
     {"main", {"model", "backend", "app", "version"}},
 };
 
@@ -97,6 +99,7 @@ const std::vector<Library> libraries = {
     {"CLI11", {"<CLI/"}, {"cli_options.cpp"}},
     {"CUDA", {"<cuda", "<nvml", "<cupti", "<cooperative_groups"}, {"backend/cuda"}},
     {"hwloc", {"<hwloc"}, {"backend/cpus."}},
+    {"MPI", {"<mpi"}, {"team.cpp"}},
     {"nlohmann-json", {"<nlohmann/"}, {"report/json"}, false},
 };
 

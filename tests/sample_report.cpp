@@ -53,6 +53,8 @@ DeviceResult sample_part(int index) {
   part.bytes = 2'000'000'000;
   part.slices = 1;
   part.device_ns = 99'500.5 + index;
+  part.device_min_ns = 98'000 + index;
+  part.device_max_ns = 1'200'000.5;
   part.launch_ns = 4'100;
   part.wait_ns = 0;
   part.sync_ns = 96'000;

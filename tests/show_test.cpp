@@ -156,3 +156,31 @@ TEST_CASE("several files are one table, each case's rows together", "[show]") {
   show({a, b, "-o", script});
   CHECK_THAT(contents(script), ContainsSubstring(a) && ContainsSubstring(b));
 }
+
+TEST_CASE("a saved run without a case says so, and why", "[show]") {
+  TemporaryDirectory directory;
+  const std::string file = directory.file("none.json");
+  CHECK(Simulation{}({"copy", "--gpus", "9", "-o", file}).code == 4);
+  const Outcome shown = Simulation{}({"show", file});
+  CHECK(shown.code == 0);
+  CHECK_THAT(shown.out, ContainsSubstring("error: ") && ContainsSubstring("GPU 9"));
+
+  json document = json::parse(contents(file));
+  document["error"] = nullptr;
+  std::ofstream(file) << document;
+  CHECK_THAT(Simulation{}({"show", file}).out, ContainsSubstring("no case was measured"));
+}
+
+TEST_CASE("an input that cannot be read leaves no output behind", "[show]") {
+  TemporaryDirectory directory;
+  const std::string bad = directory.file("bad.json");
+  std::ofstream(bad) << "{";
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"show", bad}, {"compare", bad, bad}, {"merge", bad}}) {
+    std::vector<std::string> args = command;
+    args.insert(args.end(), {"-o", directory.file("out.jsonl")});
+    INFO(command.front());
+    CHECK(Simulation{}(args).code == 2);
+    CHECK(directory.files() == 1);
+  }
+}

@@ -35,6 +35,7 @@ struct Simulation {
   bool terminal = false;
   std::string input;
   FaultyBackend* backend = nullptr;
+  Join join;
 
   Outcome operator()(std::vector<std::string> args) {
     Outcome outcome;
@@ -59,7 +60,7 @@ struct Simulation {
       return faulty;
     };
     const BackendRow rows[] = {{BackendKind::cuda, true, make}, {BackendKind::host, true, make}};
-    outcome.code = run_app(args, console, rows);
+    outcome.code = run_app(args, console, rows, join);
     return outcome;
   }
 };

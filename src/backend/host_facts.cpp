@@ -175,16 +175,26 @@ Host host_facts() {
   host.nodes = numa_nodes();
   if (const Bytes total = kibibytes(read_text("/proc/meminfo"), "MemTotal:"); total > 0)
     host.memory_bytes = total;
+  const Launched by = launched();
+  host.rank = by.rank;
+  host.ranks = by.ranks;
+  host.slurm = variables(is_slurm_fact);
+  return host;
+}
+
+Launched launched() {
   using Names = std::pair<const char*, const char*>;
   for (const auto& [rank, ranks] :
        {Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, Names{"PMI_RANK", "PMI_SIZE"},
         Names{"SLURM_PROCID", "SLURM_NTASKS"}}) {
-    if (host.rank && host.ranks) break;
-    host.rank = int_variable(rank);
-    host.ranks = int_variable(ranks);
+    Launched found{int_variable(rank), int_variable(ranks)};
+    if (!found.rank || !found.ranks) continue;
+    // In a batch script Slurm tells of the tasks that srun may start.
+    const bool started = rank != std::string_view("SLURM_PROCID") || std::getenv("SLURM_STEP_ID");
+    found.several = *found.ranks > 1 && started;
+    return found;
   }
-  host.slurm = variables(is_slurm_fact);
-  return host;
+  return {};
 }
 
 std::map<std::string, std::string> cuda_environment() {

@@ -60,6 +60,13 @@ Bytes node_memory(std::string_view meminfo);
 /// The least of both: what can be had now on one NUMA node; of an only node, that of the process.
 Bytes available_on_node(int node);
 
+/// What a launcher (Open MPI's, one that speaks PMI, srun) says of this process.
+struct Launched {
+  std::optional<int> rank, ranks;
+  bool several = false;  ///< it was started with others; a batch script of several tasks is one
+};
+Launched launched();
+
 /// The second field of a schedstat file: time spent runnable without a CPU.
 std::optional<Nanos> parse_schedstat(std::string_view text);
 /// The name of threads that copy. Those that wait for them hand their CPU on again and again, and

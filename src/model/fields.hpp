@@ -178,6 +178,8 @@ void describe(T& d, V&& v) {
   v("bytes", d.bytes);
   v("slices", d.slices);
   v("device_ns", d.device_ns);
+  v("device_min_ns", d.device_min_ns);
+  v("device_max_ns", d.device_max_ns);
   v("launch_ns", d.launch_ns);
   v("wait_ns", d.wait_ns);
   v("prefetch_ns", d.prefetch_ns);

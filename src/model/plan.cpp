@@ -44,12 +44,27 @@ Place resolve_place(const PlaceSpec& spec, std::string_view option, const Machin
   return {Place::Kind::node, spec.node};
 }
 
-std::vector<int> resolve_executors(const CaseSpec& spec, const Case& what, const Machine& machine) {
-  if (!spec.gpus.empty()) return resolve_gpus(spec.gpus, machine, "--gpus");
+std::vector<int> part_of(std::vector<int> gpus, const Share& share) {
+  const auto all = static_cast<int>(gpus.size());
+  if (all < share.count)
+    throw Error(ErrorKind::unavailable,
+                fmt::format("{} ranks of this host share {} device{}: start at most one rank for "
+                            "each, or name more with --gpus",
+                            share.count, all, all == 1 ? "" : "s"));
+  const auto end = [&](int index) { return gpus.begin() + index * all / share.count; };
+  return {end(share.index), end(share.index + 1)};
+}
+
+std::vector<int> resolve_executors(const CaseSpec& spec, const Case& what, const Request& request,
+                                   const Machine& machine) {
+  const auto listed = [&](const GpuList& list) {
+    return part_of(resolve_gpus(list, machine, "--gpus"), request.share);
+  };
+  if (!spec.gpus.empty()) return listed(spec.gpus);
   // With both arrays on named GPUs, the one that is copied to copies unless --gpus says otherwise.
   if (what.from.kind == Place::Kind::device && what.to.kind == Place::Kind::device)
-    return {what.to.index};
-  return resolve_gpus({GpuSelector{}}, machine, "--gpus");
+    return part_of({what.to.index}, request.share);
+  return listed({GpuSelector{}});
 }
 
 // Pinned memory where none was asked for: what is not managed lies on the host as that.
@@ -95,7 +110,7 @@ std::vector<Mark> known_marks(const Case& what, const Machine& machine) {
 
 // Throws what is wrong with selectors and sizes; what does not depend on them is filled then, for
 // the row of a sweep.
-void resolve(Case& what, const CaseSpec& spec, const Machine& machine) {
+void resolve(Case& what, const CaseSpec& spec, const Request& request, const Machine& machine) {
   const bool managed = spec.memory == MemoryKind::managed;
   const bool placed = spec.home || spec.from || spec.to;
   const bool host_kind = spec.memory == MemoryKind::pinned || spec.memory == MemoryKind::pageable;
@@ -137,7 +152,7 @@ void resolve(Case& what, const CaseSpec& spec, const Machine& machine) {
   what.to = place(spec.to, "--to");
   what.source_memory = kind_at(what.from, spec.memory);
   what.destination_memory = kind_at(what.to, spec.memory);
-  what.gpus = resolve_executors(spec, what, machine);
+  what.gpus = resolve_executors(spec, what, request, machine);
   what.split = spec.split.value_or(static_cast<int>(what.gpus.size()));
   what.size = resolve_size(spec, what.gpus.size(), machine.backend);
 }
@@ -146,7 +161,7 @@ PlannedCase plan_case(const CaseSpec& spec, const Request& request, const Machin
   PlannedCase planned;
   Case& what = planned.what;
   try {
-    resolve(what, spec, machine);
+    resolve(what, spec, request, machine);
   } catch (const Error& error) {
     if (request.command != Command::sweep) throw;
     planned.skip = Skip{error.kind, error.what()};

@@ -14,7 +14,7 @@
 
 namespace mgpu {
 
-enum class Command { copy, sweep, topo, show, compare };
+enum class Command { copy, sweep, topo, show, compare, merge };
 template <>
 inline constexpr auto vocabulary<Command> = std::to_array<Word<Command>>({
     {Command::copy, "copy", "measure one case: how fast the devices copy, alone and together"},
@@ -22,6 +22,7 @@ inline constexpr auto vocabulary<Command> = std::to_array<Word<Command>>({
     {Command::topo, "topo", "show what the machine is, and what its links do"},
     {Command::show, "show", "render saved results again"},
     {Command::compare, "compare", "say which cases of two saved results are faster or slower"},
+    {Command::merge, "merge", "put the results of many nodes together and name the slow GPUs"},
 });
 
 /// One combination of what shapes a case; nullopt where the default depends on other choices or on
@@ -91,10 +92,17 @@ struct OutputSpec {
   std::string path;
 };
 
+/// This process' part of the devices, where several share them: of each list of --gpus it takes the
+/// part `index` of `count`.
+struct Share {
+  int index = 0, count = 1;
+};
+
 struct Request {
   Command command = Command::copy;
   BackendKind backend = BackendKind::cuda;
   std::optional<int> host_devices;
+  Share share;
   std::vector<CaseSpec> cases;   ///< of copy: one
   std::optional<Preset> preset;  ///< of sweep, as are the axes: outermost first
   std::vector<Axis> axes;
@@ -107,10 +115,12 @@ struct Request {
   bool dry_run = false;
   std::string timeline;  ///< path of a Chrome trace, "-" for bars on stdout, empty for none
   HistogramScale histogram = HistogramScale::automatic;
-  std::vector<std::string> files;  ///< inputs of show; base and new of compare
+  std::vector<std::string> files;  ///< inputs of show and merge; base and new of compare
   std::vector<Expectation> expect;
   std::string baseline;  ///< a saved result to compare with, empty for none
   CompareOptions compare;
+  double outlier = 5;        ///< per cent that a GPU of a fleet may differ by
+  std::string exclude_file;  ///< of merge: for the list of nodes to leave out, empty for none
   Format format = Format::text;
   std::vector<OutputSpec> outputs;
   bool append = false, force = false;

@@ -5,6 +5,7 @@
 
 #include "model/error.hpp"
 #include "model/evidence.hpp"
+#include "model/fleet.hpp"
 #include "model/machine.hpp"
 #include "model/paths.hpp"
 #include "model/plan.hpp"
@@ -36,6 +37,7 @@ struct DeviceResult {
   Bytes bytes = 0;
   int slices = 0;
   std::optional<double> device_ns;  ///< by events around the copy, from the second set of samples
+  std::optional<double> device_min_ns, device_max_ns;  ///< of the same samples
   std::optional<double> launch_ns, wait_ns, prefetch_ns,
       sync_ns;                    ///< host time in each kind of call
   std::optional<double> skew_ns;  ///< its start after the first device's start
@@ -217,13 +219,14 @@ struct PlanEntry {
   std::string command;                ///< that measures it alone, where it is part of a topology
 };
 
-enum class ReportKind { trials, topology, plan, comparison };
+enum class ReportKind { trials, topology, plan, comparison, fleet };
 template <>
 inline constexpr auto vocabulary<ReportKind> = std::to_array<Word<ReportKind>>({
     {ReportKind::trials, "trials", "measured cases"},
     {ReportKind::topology, "topology", "what the machine is"},
     {ReportKind::plan, "plan", "what would be measured"},
     {ReportKind::comparison, "comparison", "saved results against others"},
+    {ReportKind::fleet, "fleet", "the results of many nodes as one"},
 });
 
 struct ErrorInfo {
@@ -247,6 +250,7 @@ struct Report {
   std::vector<PlanEntry> plan;
   std::optional<double> estimate_ns;  ///< of a plan as a whole, where it is more than its cases
   std::optional<Comparison> comparison;
+  std::optional<Fleet> fleet;
 };
 
 }  // namespace mgpu

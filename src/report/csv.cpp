@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/document.hpp"
+#include "report/fleet_page.hpp"
 #include "report/phrases.hpp"
 #include "report/renderers.hpp"
 
@@ -186,6 +187,20 @@ std::string comparison_csv(const Report& report) {
   return table.bytes;
 }
 
+/// A row a GPU and case.
+std::string fleet_csv(const Report& report) {
+  const Fleet fleet = report.fleet.value_or(Fleet{});
+  const auto cells_of = [&](const FleetGpu& gpu, const Case& what) {
+    Cells cells = {{"started", report.started}, {"backend", report_word(report.machine.backend)}};
+    flatten(gpu, cells);
+    flatten(what, cells);
+    return cells;
+  };
+  Table table(cells_of({}, {}));
+  for (const FleetGpu& gpu : fleet.gpus) table.add(cells_of(gpu, case_of(fleet, gpu).what));
+  return table.bytes;
+}
+
 std::string place_name(const PlanEntry::Memory& memory) {
   if (memory.device) return std::to_string(*memory.device);
   return memory.node ? fmt::format("host:{}", *memory.node) : "host";
@@ -264,6 +279,8 @@ std::string render_csv(const Report& report, const RenderOptions&) {
       return topology_csv(report);
     case ReportKind::comparison:
       return comparison_csv(report);
+    case ReportKind::fleet:
+      return fleet_csv(report);
     case ReportKind::trials:
       break;
   }

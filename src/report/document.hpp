@@ -5,6 +5,7 @@
 
 #include "model/comparison_fields.hpp"
 #include "model/fields.hpp"
+#include "model/fleet_fields.hpp"
 #include "model/health.hpp"
 #include "report/machine_fields.hpp"
 
@@ -85,6 +86,10 @@ void describe(T& r, V&& v) {
     case ReportKind::comparison:
       if constexpr (!std::is_const_v<T>) r.comparison.emplace();
       if (r.comparison) describe(*r.comparison, v);
+      break;
+    case ReportKind::fleet:
+      if constexpr (!std::is_const_v<T>) r.fleet.emplace();
+      if (r.fleet) describe(*r.fleet, v);
       break;
     case ReportKind::topology: {
       v("links", r.machine.links);

@@ -300,6 +300,9 @@ std::string histogram(const Report& report, const CaseResult& result, Format ter
 }  // namespace
 
 std::string render_gnuplot(const Report& report, Format terminal) {
+  if (report.kind == ReportKind::fleet)
+    throw Error(ErrorKind::usage,
+                "a fleet has no picture: use text, json, jsonl, csv, markdown or xml");
   const std::vector<CaseResult> cases = drawable(report);
   if (report.kind != ReportKind::trials || cases.empty())
     throw Error(ErrorKind::runtime, "there is nothing to draw: no case was measured");

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -194,6 +195,43 @@ void check_result(const CaseResult& result, std::size_t devices, const std::stri
   }
 }
 
+// Renderers look for the case of each GPU, and rank GPUs by their ratios.
+void check_fleet(const Fleet& fleet) {
+  for (std::size_t c = 0; c < fleet.cases.size(); ++c) {
+    check_case(fleet.cases[c].what, std::numeric_limits<std::size_t>::max(),  // of any node
+               fmt::format("/distribution/{}/case", c));
+    refuse_if(!(fleet.cases[c].median_ns > 0),
+              fmt::format("/distribution/{}/median_ns: is not above 0", c));
+  }
+  const auto is_of = [](const auto& of) {
+    return [&of](const FleetCase& one) { return one.key == of.key && one.name == of.name; };
+  };
+  for (std::size_t g = 0; g < fleet.gpus.size(); ++g) {
+    const FleetGpu& gpu = fleet.gpus[g];
+    const auto refuse_gpu_if = [&](bool wrong, std::string_view what) {
+      if (wrong) refuse_if(true, fmt::format("/gpus/{}{}", g, what));
+    };
+    const auto one = std::ranges::find_if(fleet.cases, is_of(gpu));
+    refuse_gpu_if(one == fleet.cases.end(),
+                  "/key: names no case of the distribution with GPUs of this name");
+    refuse_gpu_if(!std::isfinite(gpu.ratio * one->median_ns), "/ratio: is out of range");
+    refuse_gpu_if(gpu.rank.value_or(0) < 0, "/rank: is negative");
+    refuse_gpu_if(gpu.ordinal < 0, "/ordinal: is negative");
+    refuse_gpu_if(gpu.rounds < 1, "/rounds: is not above 0");
+    refuse_gpu_if(!(gpu.median_ns > 0), "/median_ns: is not above 0");
+  }
+  for (std::size_t n = 0; n < fleet.nodes.size(); ++n) {
+    const FleetNode& node = fleet.nodes[n];
+    refuse_if(std::ranges::any_of(node.ranks, [](int rank) { return rank < 0; }),
+              fmt::format("/nodes/{}/ranks: one is negative", n));
+    for (std::size_t c = 0; c < node.cases.size(); ++c)
+      refuse_if(std::ranges::none_of(fleet.cases, is_of(node.cases[c])),
+                fmt::format("/nodes/{}/cases/{}/key: names no case of the distribution", n, c));
+  }
+  for (std::size_t m = 0; m < fleet.missing.size(); ++m)
+    refuse_if(fleet.missing[m].rank < 0, fmt::format("/missing/{}/rank: is negative", m));
+}
+
 // What renderers and comparisons rely on, beyond the type of each field.
 void check_sense(const Report& report) {
   const std::size_t devices = report.machine.devices.size();
@@ -210,6 +248,7 @@ void check_sense(const Report& report) {
     check_result(report.cases[c], devices, fmt::format("/cases/{}", c));
   for (std::size_t c = 0; c < report.plan.size(); ++c)
     check_case(report.plan[c].what, devices, fmt::format("/cases/{}/case", c));
+  if (report.fleet) check_fleet(*report.fleet);
   if (!report.comparison) return;
   for (std::size_t r = 0; r < report.comparison->rows.size(); ++r)
     check_case(report.comparison->rows[r].what, devices, fmt::format("/rows/{}/case", r));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/case_fields.hpp"
 #include "report/comparison.hpp"
+#include "report/fleet_page.hpp"
 #include "report/renderers.hpp"
 
 #include <fmt/format.h>
@@ -86,11 +87,40 @@ std::vector<JunitCase> junit_cases(const Report& report) {
   return cases;
 }
 
+std::vector<JunitCase> junit_cases(const Fleet& fleet, BackendKind backend) {
+  using enum JunitCase::Outcome;
+  std::vector<JunitCase> cases;
+  for (const FleetGpu& gpu : fleet.gpus) {
+    const FleetCase& one = case_of(fleet, gpu);
+    const std::string rank = gpu.rank ? fmt::format(" rank {}", *gpu.rank) : "",
+                      uuid = gpu.uuid.empty() ? "" : fmt::format(" ({})", gpu.uuid);
+    cases.push_back({fmt::format("{}{} {} {}{}: {}", gpu.host, rank, device_noun(backend),
+                                 gpu.ordinal, uuid, case_phrase(one.what, backend)),
+                     gpu.outlier == Outlier::slow ? failed
+                     : one.threshold              ? passed
+                                                  : skipped,
+                     gpu.outlier ? fmt::format("{}: median {}, {} from the fleet's, threshold {}",
+                                               name(*gpu.outlier), format_time(gpu.median_ns),
+                                               deviation(gpu.ratio), threshold_phrase(one))
+                                 : "too few to judge",
+                     gpu.median_ns / 1e9});
+  }
+  for (const FleetNode& node : fleet.nodes)
+    for (const std::string& failure : node.failures)
+      cases.push_back({node.host, failed, failure, 0});
+  for (const MissingRank& rank : fleet.missing)
+    cases.push_back({missing_name(rank), failed, "did not report to the end", 0});
+  return cases;
+}
+
 std::string render_xml(const Report& report, const RenderOptions&) {
   switch (report.kind) {
     case ReportKind::comparison:
       return render_junit("mgpu compare", junit_cases(report.comparison.value_or(Comparison{}),
                                                       report.machine.backend));
+    case ReportKind::fleet:
+      return render_junit("mgpu merge",
+                          junit_cases(report.fleet.value_or(Fleet{}), report.machine.backend));
     case ReportKind::trials:
       return render_junit(has_several_cases(report.cases) ? "mgpu sweep" : "mgpu copy",
                           junit_cases(report));

@@ -2,6 +2,7 @@
 #include "report/case_fields.hpp"
 #include "report/comparison.hpp"
 #include "report/document.hpp"
+#include "report/fleet_page.hpp"
 #include "report/markdown_table.hpp"
 #include "report/phrases.hpp"
 #include "report/renderers.hpp"
@@ -224,11 +225,21 @@ std::string setting(const Report& report) {
   return text + ", mgpu " + escaped(report.tool_version);
 }
 
+std::string ending(const Report& report) {
+  std::string out;
+  if (report.error)
+    out += fmt::format("\n**{}**: {}\n", name(report.error->kind), escaped(report.error->message));
+  if (!report.complete) out += "\nThe run was interrupted: this is what was finished until then.\n";
+  return out;
+}
+
 }  // namespace
 
 std::string render_markdown(const Report& report, const RenderOptions& options) {
   if (report.kind == ReportKind::comparison)
     return comparison_markdown(report.comparison.value_or(Comparison{}), report.machine.backend);
+  if (report.kind == ReportKind::fleet)
+    return fleet_markdown(report.fleet.value_or(Fleet{}), report.machine.backend) + ending(report);
   const bool several = report.kind == ReportKind::trials && has_several_cases(report.cases);
   std::string out = fmt::format("**mgpu {}** on {}\n\n",
                                 report.kind == ReportKind::topology ? "topo"
@@ -246,15 +257,13 @@ std::string render_markdown(const Report& report, const RenderOptions& options) 
       break;
     }
     case ReportKind::comparison:
+    case ReportKind::fleet:
       break;
     case ReportKind::trials:
       out += several ? several_cases(report, options) : one_case(report);
       break;
   }
-  if (report.error)
-    out += fmt::format("\n**{}**: {}\n", name(report.error->kind), escaped(report.error->message));
-  if (!report.complete) out += "\nThe run was interrupted: this is what was finished until then.\n";
-  return out;
+  return out + ending(report);
 }
 
 }  // namespace mgpu

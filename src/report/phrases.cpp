@@ -242,8 +242,8 @@ std::string padded(std::string_view text, std::size_t width, Column::Align align
                                       : fmt::format("{:>{}}", text, width);
 }
 
-std::string table_text(std::vector<Column> columns) {
-  fit(columns, text_width);
+std::string table_text(std::vector<Column> columns, std::size_t width) {
+  fit(columns, width);
   std::vector<std::size_t> widths;
   for (const Column& column : columns) widths.push_back(width_of(column));
   std::string out;

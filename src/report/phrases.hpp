@@ -100,7 +100,7 @@ std::vector<std::string> fit(std::vector<Column>& columns, std::size_t width);
 
 std::string padded(std::string_view text, std::size_t width, Column::Align align);
 
-/// Header and rows, each with its line feed, fitted to `text_width`.
-std::string table_text(std::vector<Column> columns);
+/// Header and rows, each with its line feed, fitted to the width.
+std::string table_text(std::vector<Column> columns, std::size_t width = text_width);
 
 }  // namespace mgpu

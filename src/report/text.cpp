@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/case_fields.hpp"
 #include "report/comparison.hpp"
+#include "report/fleet_page.hpp"
 #include "report/histogram.hpp"
 #include "report/phrases.hpp"
 #include "report/renderers.hpp"
@@ -275,7 +276,11 @@ std::string render_text(const Report& report, const RenderOptions& options) {
       out = comparison_text(report.comparison.value_or(Comparison{}), report.machine.backend,
                             options);
       break;
+    case ReportKind::fleet:
+      out = fleet_text(report.fleet.value_or(Fleet{}), report.machine.backend, options);
+      break;
     case ReportKind::trials:
+      if (report.cases.empty() && !report.error) out = "no case was measured\n";
       if (has_several_cases(report.cases)) {
         out = sweep_text(report, options);
         break;
