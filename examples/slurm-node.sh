@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Measures every node of a Slurm job on its own, and shows the results side by side.
+# Measures every node of a Slurm job on its own, and shows the results side by side. An mgpu that was
+# built with MPI starts the copies of all nodes together.
 # usage: sbatch --nodes=4 slurm-node.sh [OPTION of mgpu copy]...
 # Without Slurm it measures this machine. MGPU names the binary (mgpu), RESULTS the folder (mgpu-JOB).
 #SBATCH --job-name=mgpu
@@ -9,14 +10,16 @@
 #SBATCH --time=00:10:00
 set -euo pipefail
 
-export MGPU=${MGPU:-mgpu}
-export RESULTS=${RESULTS:-mgpu-${SLURM_JOB_ID:-local}}
-mkdir -p "$RESULTS"
+mgpu=${MGPU:-mgpu}
+results=${RESULTS:-mgpu-${SLURM_JOB_ID:-local}}
+mkdir -p "$results"
 
-# One task a node, which sees all GPUs of it.
-launch=()
-if [[ ${SLURM_JOB_ID-} ]]; then launch=(srun --ntasks-per-node=1); fi
-# shellcheck disable=SC2016
-"${launch[@]}" bash -c '"$MGPU" copy "$@" --quiet -o "$RESULTS/$(uname -n).json" >/dev/null' node "$@"
+# One task a node, which sees all GPUs of it. A file with the rank in its name is each rank's own.
+launch=() name=$(uname -n)
+if [[ ${SLURM_JOB_ID-} ]]; then
+  launch=(srun --ntasks-per-node=1)
+  name=%h.%r
+fi
+"${launch[@]}" "$mgpu" copy "$@" --quiet -o "$results/$name.json" >/dev/null
 
-"$MGPU" show "$RESULTS"/*.json
+"$mgpu" show "$results"/*.json

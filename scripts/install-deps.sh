@@ -8,7 +8,8 @@ usage='usage: scripts/install-deps.sh [--test] [--lint] [--mpi] [--fuzz] [--with
   --lint       also what .ci/run checks the sources and packages with
   --mpi        also Open MPI, for MGPU_MPI=ON
   --fuzz       also what scripts/fuzz.sh compiles with
-  --with-cuda  also the CUDA 13.0 compiler and runtime, from NVIDIA'\''s repository'
+  --with-cuda  also the CUDA 13.0 compiler and runtime, and CUPTI for --counters, from
+               NVIDIA'\''s repository'
 
 # A package, or PROGRAM:PACKAGE where any program of that name will do.
 wanted=(g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config
@@ -134,7 +135,7 @@ install_cuda() {
     rm "$deb"
     apt_update
   fi
-  apt_install cuda-nvcc-13-0 cuda-cudart-dev-13-0
+  apt_install cuda-nvcc-13-0 cuda-cudart-dev-13-0 cuda-cupti-13-0
 }
 
 if $with_cuda && ! nvcc_fits; then

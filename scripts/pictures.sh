@@ -12,6 +12,9 @@ if ! "$python" -c 'import rich' 2>/dev/null; then python=/usr/bin/python3; fi
 
 "$mgpu" show issue-2615.jsonl -o issue-2615.svg >/dev/null
 "$mgpu" show topology.json -o topology.svg >/dev/null
+# For a reader of dark pages light and dark change places, and hues stay.
+sed -i '0,/<\/title>/s//&<style>@media (prefers-color-scheme: dark) { svg { filter: invert(0.9) hue-rotate(180deg) } }<\/style>/' \
+  issue-2615.svg topology.svg
 
 # terminal NAME: a terminal that shows the command of NAME.jsonl and what it printed. The font is whatever the reader has,
 # not one from the network; blanks at the ends of words count; and the name keeps the picture the same from run to run.

@@ -3,6 +3,7 @@
 
 #include "backend/host_facts.hpp"
 #include "cli.hpp"
+#include "file_names.hpp"
 #include "gate.hpp"
 #include "measure.hpp"
 #include "memory_guard.hpp"
@@ -276,20 +277,20 @@ void execute(Request& request, const Console& console, std::span<const BackendRo
 }
 
 int run_devices(Request request, const Console& console, std::span<const BackendRow> backends,
-                Ranks* ranks) {
-  check_appended(request, console);
+                Ranks* ranks, std::stop_source stop) {
   Run run(request, console);
-  if (ranks) ranks->observe(run.report());
   std::vector<std::string> notes;
   const Gate gate(request, console, notes);
   for (const std::string& note : notes) run.note(note);
   run.on_result([&](CaseResult& result) { gate.judge(result, run.report()); });
   Report& report = run.report();
   if (request.command == Command::topo) report.kind = ReportKind::topology;
-  std::stop_source stop;
   if (ranks) {
-    run.on_ready([&] { ranks->ready(stop.get_token()); });
-    run.on_case([&](const Report& one) { ranks->add(one); });
+    ranks->observe(report, [stop]() mutable { stop.request_stop(); });
+    run.on_ready([&](std::size_t position) { ranks->ready(position, stop.get_token()); });
+    run.on_progress([&] { ranks->alive(); });
+    run.on_case([&](const Report& one) { ranks->add(one); },
+                [&](const Report& one) { ranks->add_stuck(one); });
   }
   std::optional<Watchdog> dog;
   std::optional<Signals> signals;
@@ -328,37 +329,48 @@ int run_devices(Request request, const Console& console, std::span<const Backend
   return code;
 }
 
+int run_with_others(const Request& request, const Console& console,
+                    std::span<const BackendRow> backends, Team& team) {
+  const std::string host = host_facts().name;
+  std::stop_source stop;
+  Ranks ranks(team, request, host, console);
+  try {
+    Request named = request;
+    expand_names(named, team.rank(), host);
+    check_distinct(named);
+    check_appended(team.rank() == 0 ? named : ranks.request(), console);
+    ranks.open();
+    return run_devices(ranks.request(), ranks.console(), backends, &ranks, stop);
+  } catch (const Error& error) {
+    return ranks.fail(error, stop.get_token());
+  }
+}
+
 int run_request(Request request, Console console, std::span<const BackendRow> backends,
                 const Join& join) {
   const Launched launcher = launched();
-  if (launcher.several) {
+  if (launcher.several || launcher.pty) {
     // The terminal is the launcher's, whatever its ranks are given: it mixes what they write, and
     // may write it to a file.
     console.out_is_terminal = console.err_is_terminal = false;
     console.width = 0;
   }
   const bool measures = request.command == Command::copy || request.command == Command::sweep;
-  std::unique_ptr<Team> team;
-  if (measures || request.command == Command::topo) {
-    // Before there are threads: those of MPI must not be the ones that take a signal.
-    if (console.handle_signals) block_signals();
-    if (measures && launcher.several) {
-      if (join) team = join();
-      if (!team)
-        complain(console,
-                 fmt::format("mgpu: note: this is rank {} of {} and runs alone, for this mgpu is "
-                             "built without MPI; give each a file, -o run.%r.jsonl, and put them "
-                             "together with mgpu merge\n",
-                             *launcher.rank, *launcher.ranks));
-    }
-  }
-  if (team && team->size() > 1) {
-    check_distinct(request);
-    Ranks ranks(*team, request, host_facts().name, console);
-    return run_devices(ranks.request(), ranks.console(), backends, &ranks);
+  if ((measures || request.command == Command::topo) && console.handle_signals)
+    block_signals();  // before there are threads: those of MPI must not be the ones that take one
+  if (measures && launcher.several) {
+    const std::unique_ptr<Team> team = join ? join() : nullptr;
+    if (team && team->size() > 1) return run_with_others(request, console, backends, *team);
+    complain(console,
+             fmt::format("mgpu: note: this is rank {} of {} and runs alone, for {}; give each a "
+                         "file, -o run.%r.jsonl, and put them together with mgpu merge\n",
+                         *launcher.rank, *launcher.ranks,
+                         team ? "the MPI of this mgpu is not its launcher's"
+                              : "this mgpu is built without MPI"));
   }
   if (launcher.rank) expand_names(request, *launcher.rank, host_facts().name);
   check_distinct(request);
+  check_appended(request, console);
   switch (request.command) {
     case Command::show:
       show(request, console);
@@ -368,11 +380,8 @@ int run_request(Request request, Console console, std::span<const BackendRow> ba
     case Command::merge:
       return merge_files(request, console);
     default:
-      break;
+      return run_devices(std::move(request), console, backends, nullptr, {});
   }
-  const int code = run_devices(std::move(request), console, backends, nullptr);
-  if (team) team->leave();
-  return code;
 }
 
 }  // namespace

@@ -28,6 +28,10 @@ Bytes Buffers::kept(const std::function<bool(const Site&)>& at,
   return sum;
 }
 
+void Buffers::keep_only(const std::function<bool(const BufferSpec&)>& wanted) {
+  std::erase_if(kept_, [&](const auto& entry) { return !wanted(entry.first); });
+}
+
 std::unique_ptr<Buffer> Buffers::take(const BufferSpec& spec) {
   const auto found = std::ranges::find(kept_, spec, [](const auto& entry) { return entry.first; });
   if (found == kept_.end()) return backend_.allocate(spec);

@@ -24,6 +24,9 @@ class Buffers {
   /// Frees what is kept and `specs` would not take: where memory is short, or must not be held.
   void trim(std::span<const BufferSpec> specs);
 
+  /// Frees what `wanted` does not hold for.
+  void keep_only(const std::function<bool(const BufferSpec&)>& wanted);
+
   /// One that is kept, else a new one. Blocking; throws what Backend::allocate throws.
   std::unique_ptr<Buffer> take(const BufferSpec& spec);
 

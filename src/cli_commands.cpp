@@ -166,9 +166,14 @@ void add_sampling(Options& o, Draft& d) {
   add_machine(o, d);
 }
 
-void add_output(Options& o, Draft& d, Writes writes) {
+namespace {
+
+bool has_charts(Writes writes) {
+  return writes == Writes::reports_and_charts || writes == Writes::anything;
+}
+
+void add_formats(Options& o, Draft& d, Writes writes) {
   Request& request = d.request;
-  const bool charts = writes == Writes::reports_and_charts || writes == Writes::anything;
   Options::Names words;
   for (const Format format : formats(Writes::reports)) words.emplace_back(name(format));
   o.group("Output");
@@ -181,25 +186,30 @@ void add_output(Options& o, Draft& d, Writes writes) {
                   "or its prefix: json:FILE; may be repeated",
                   writes == Writes::anything
                       ? "; JUnit: .xml; a chart: .gp .svg .png; a topology's graph: .dot .svg"
-                  : charts                               ? "; JUnit: .xml; a chart: .gp .svg .png"
+                  : has_charts(writes)                   ? "; JUnit: .xml; a chart: .gp .svg .png"
                   : writes == Writes::reports_and_graphs ? "; a graph: .dot .svg"
-                  : writes == Writes::reports            ? ""
                                                          : "; JUnit: .xml"),
       [&request, writes](const std::string& text) {
         request.outputs.push_back(parse_output(text, writes));
       },
       true);
-  if (writes == Writes::reports_and_tests) {
-    o.flag({"--force"}, request.force,
-           "compare by position, whatever the cases are; and replace a .jsonl file that is there");
-  } else {
-    o.flag({"--append"}, request.append, "add to a .jsonl file that is there");
-    o.flag({"--force"}, request.force, "replace a .jsonl file that is there");
-  }
-  if (charts)
+}
+
+void add_looks(Options& o, Draft& d, Writes writes) {
+  Request& request = d.request;
+  if (has_charts(writes))
     o.word<HistogramScale>("--histogram", request.histogram, "vertical scale of the histogram");
   o.word<Color>("--color", request.color, "colours in text on stdout");
   o.flag({"-q", "--quiet"}, request.quiet, "neither progress nor notes on stderr");
+}
+
+}  // namespace
+
+void add_output(Options& o, Draft& d, Writes writes) {
+  add_formats(o, d, writes);
+  o.flag({"--append"}, d.request.append, "add to a .jsonl file that is there");
+  o.flag({"--force"}, d.request.force, "replace a .jsonl file that is there");
+  add_looks(o, d, writes);
 }
 
 namespace {
@@ -245,7 +255,10 @@ void add_compare(Options& o, Draft& d) {
   o.files(d.request.files, "BASE NEW");
   o.group("Rule");
   add_rule(o, d);
-  add_output(o, d, Writes::reports_and_tests);
+  add_formats(o, d, Writes::reports_and_tests);
+  o.flag({"--force"}, d.request.force,
+         "compare by position, whatever the cases are; and replace a .jsonl file that is there");
+  add_looks(o, d, Writes::reports_and_tests);
 }
 
 void add_merge(Options& o, Draft& d) {
@@ -259,7 +272,7 @@ void add_merge(Options& o, Draft& d) {
   o.value({"--exclude-file"}, "FILE",
           "write the nodes to leave out, as Slurm's --exclude takes them",
           [&d](const std::string& text) { d.request.exclude_file = parse_exclude(text); });
-  add_output(o, d, Writes::reports);
+  add_output(o, d, Writes::reports_and_tests);
 }
 
 constexpr CommandRow rows[] = {
@@ -295,7 +308,8 @@ constexpr CommandRow rows[] = {
      "sides in turns, ten times each with --append, for the surest one.\n"},
     {Command::merge, add_merge,
      "  mgpu merge node*.jsonl\n"
-     "  mgpu merge --outlier 10 --exclude-file slow.txt results/*.json -o fleet.json\n",
+     "  mgpu merge --outlier 10 --exclude-file slow.txt results/*.json -o fleet.json\n"
+     "  mgpu merge node*.jsonl -o fleet.xml\n",
      "\nA GPU is an outlier where its time differs from the fleet's median by more than\n"
      "--outlier and by more than 3.5 times the fleet's spread.\n"},
 };

@@ -96,7 +96,10 @@ void settle_files(Request& request) {
     if (!outputs.insert(plain(output.path)).second)
       throw usage_error("--output '{}' is given twice", output.path);
   }
-  if (inputs.contains(plain(request.resume)) || inputs.contains(plain(request.timeline)))
+  const auto reads = [&](const std::string& path) {
+    return !path.empty() && inputs.contains(plain(path));
+  };
+  if (reads(request.resume) || reads(request.timeline))
     throw usage_error("--baseline '{}' would be written as well; write another file",
                       request.baseline);
   if (!request.resume.empty() && outputs.contains(plain(request.resume)))

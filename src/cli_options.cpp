@@ -12,16 +12,18 @@ namespace {
 
 constexpr std::size_t width = 80, help_column = 26;
 
+/// Letters to insert, drop or replace, and neighbours to swap.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> last, row(b.size() + 1), next(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
+    next[0] = i + 1;
     for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+      next[j + 1] = std::min({row[j] + (a[i] == b[j] ? 0 : 1), next[j] + 1, row[j + 1] + 1});
+      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j])
+        next[j + 1] = std::min(next[j + 1], last[j - 1] + 1);
     }
+    last = std::exchange(row, next);
   }
   return row.back();
 }
@@ -197,8 +199,14 @@ void Options::apply() const {
     throw usage_error("unknown option '{}' of {}{}", option, command_,
                       did_you_mean(option, known, fmt::format("; see {} --help", command_)));
   }
-  if (!files_ && !operands_.empty())
+  if (!files_ && !operands_.empty()) {
+    for (const Entry& entry : entries_)
+      if (!entry.given.empty() && !entry.implied.empty() &&
+          std::ranges::find(entry.info.words, operands_.front()) != entry.info.words.end())
+        throw usage_error("unexpected argument '{}'; write {}={}", operands_.front(),
+                          entry.info.names.back(), operands_.front());
     throw usage_error("unexpected argument '{}'; see {} --help", operands_.front(), command_);
+  }
   if (files_) *files_ = operands_;
   for (const Entry& entry : entries_) {
     if (entry.given.size() > 1 && !entry.repeats)

@@ -37,6 +37,10 @@ class Measurement {
         peers_(backend),
         buffers_(backend) {
     dog_.on_expiry([this](const char* step, int signal) { tell_stuck(step, signal); });
+    for (std::size_t i = 0; i < plan_.cases.size(); ++i)
+      if (!plan_.cases[i].skip)
+        for (const BufferSpec& spec : make_schedule(plan_.cases[i].what).buffers)
+          last_use_[spec] = i;
   }
   ~Measurement() { dog_.on_expiry(nullptr); }
   Measurement(const Measurement&) = delete;
@@ -51,6 +55,7 @@ class Measurement {
       }
       auto result = planned.skip || lost_ ? skipped(planned) : measured(planned);
       if (!result) break;
+      free_unwanted();
       observer_.finished(*result, results_.complete);
       results_.cases.push_back(std::move(*result));
     }
@@ -58,6 +63,21 @@ class Measurement {
   }
 
  private:
+  // What no later case takes would be held for nothing, of a machine that others use too.
+  void free_unwanted() {
+    if (lost_) return;
+    try {
+      guarded(dog_, "freeing", [&] {
+        buffers_.keep_only([&](const BufferSpec& spec) {
+          const auto use = last_use_.find(spec);
+          return use != last_use_.end() && use->second > at_;
+        });
+      });
+    } catch (const Error&) {
+      lost_ = true;  // it did not come back in time
+    }
+  }
+
   CaseResult blank(const PlannedCase& planned) const {
     CaseResult result;
     result.what = planned.what;
@@ -242,6 +262,7 @@ class Measurement {
   Peers peers_;
   Buffers buffers_;
   Results results_;
+  std::map<BufferSpec, std::size_t> last_use_;  // the last case that takes such a buffer
   std::size_t at_ = 0;
   bool lost_ = false;
   std::optional<CaseResult> finished_;  // the case whose experiments are running

@@ -1,208 +1,234 @@
 // SPDX-License-Identifier: MIT
 #include "ranks.hpp"
 
-#include "report/report.hpp"
+#include "file_names.hpp"
 #include "run.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <chrono>
 #include <map>
 #include <set>
+#include <sstream>
 #include <utility>
 
 namespace mgpu {
 namespace {
 
-// What ranks say to each other: one of these, and what it is about.
-constexpr char devices_told = 'd', share_decided = 's', is_ready = 'r', released = 'g',
-               case_ended = 'c', rank_ended = 'e', code_decided = 'x';
+using namespace std::chrono_literals;
 
 // Short against a sample of anything worth measuring, and long enough to leave the CPU to ranks
 // that share it.
-constexpr std::chrono::microseconds between_looks{50};
+constexpr auto between_looks = 50us;
+constexpr auto between_looks_at_end = 1ms;  // when others still sample
+constexpr Nanos between_signs = 1'000'000'000;
+// After a signal each rank has this long to tell what it has, and rank 0 then writes. mpirun kills
+// a second after its SIGTERM, or as soon as all ranks but one have left: so those wait for rank 0.
+constexpr auto last_words = 300ms, until_written = 400ms, lingering = 700ms;
 
-bool names_rank(std::string_view path) {
-  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
-    if (path[i] != '%') continue;
-    if (path[++i] == 'r') return true;
-  }
-  return false;
+Nanos patience_with(double timeout) {
+  return timeout > 0 ? to_nanos(2 * timeout + 5) : 0;
 }
 
-std::string expanded(std::string_view path, int rank, std::string_view host) {
-  std::string name;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    const char next = path[i] == '%' && i + 1 < path.size() ? path[i + 1] : '\0';
-    if (next == 'r')
-      name += std::to_string(rank);
-    else if (next == 'h')
-      name += host;
-    else if (next == '%')
-      name += '%';
-    else {
-      name += path[i];
-      continue;
-    }
-    ++i;
-  }
-  return name;
+std::string one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
 }
 
-// Which devices those are, whatever a rank calls them: CUDA numbers what a rank sees from 0.
-std::string identities(const Machine& machine) {
-  std::vector<std::string> all;
-  for (const Device& device : machine.devices)
-    all.push_back(device.uuid.empty() ? std::to_string(device.ordinal) : device.uuid);
-  return fmt::format("{}", fmt::join(all, "\n"));
-}
-
-std::set<std::string> lines_of(std::string_view text) {
+std::set<std::string> lines_of(const std::string& text) {
   std::set<std::string> lines;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    lines.emplace(text.substr(0, end));
-    text.remove_prefix(end == text.npos ? text.size() : end + 1);
-  }
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.insert(line);
   return lines;
 }
 
-int number(std::string_view text) {
-  int value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-std::string ranks_phrase(const std::vector<int>& ranks) {
-  return ranks.size() == 1 ? fmt::format("rank {}", ranks.front())
-                           : fmt::format("ranks {}", fmt::join(ranks, ", "));
+std::string complaint(std::string_view message) {
+  return fmt::format("mgpu: error: {}\n", message);
 }
 
 }  // namespace
 
-void expand_names(Request& request, int rank, std::string_view host) {
-  const auto expand = [&](std::string& path) { path = expanded(path, rank, host); };
-  for (OutputSpec& spec : request.outputs) expand(spec.path);
-  for (std::string* path : {&request.timeline, &request.resume, &request.exclude_file})
-    expand(*path);
-}
+// What ranks say to each other, and what the text is about.
+enum class Ranks::Word : char {
+  sees = 'd',      // host and devices, a line each
+  dealt = 's',     // index and count, and why there is none
+  ready = 'r',     // to sample so many cases
+  released = 'g',  // all are
+  ended = 'c',     // a case: its line of JSON
+  alive = 'a',
+  done = 'e',  // complete, code and kind of error; its message; complaints
+  code = 'x',  // of all, and whether a rank is gone
+};
 
-Ranks::Ranks(Team& team, const Request& request, std::string host, const Console& console)
+// What rank 0 knows of one, itself included.
+struct Ranks::Peer {
+  std::string host;
+  std::optional<Seen> seen;
+  std::string last_case;
+  std::string complaints;
+  std::optional<ErrorInfo> error;
+  Nanos heard = 0;
+  std::size_t ready = 0;  // as in Ranks
+  int code = 0;
+  bool ended = false, complete = false;
+};
+
+Ranks::Ranks(Team& team, const Request& asked, std::string host, const Console& console)
     : team_(team),
+      asked_(asked),
       host_(std::move(host)),
       outer_(console),
-      format_(request.format),
-      own_(request),
-      console_(console) {
-  keep_files(request);
+      own_(asked),
+      console_(console),
+      patience_(patience_with(asked.sampling.timeout)),
+      heard_(steady_now()),
+      outputs_(asked, console, [this](const Error& error) {
+        complain(outer_, complaint(error.what()));
+        if (!unwritten_) unwritten_ = ErrorInfo{error.kind, error.what(), std::nullopt};
+      }) {
+  std::erase_if(own_.outputs, [&](const OutputSpec& spec) {
+    return !names_rank(spec.path) && !(own_.dry_run && first());
+  });
   expand_names(own_, team_.rank(), host_);
   if (!own_.dry_run || !first()) {
     console_.out = [](std::string_view) { return 0; };
     own_.format = Format::text;
   }
   console_.leave = [this](int code) {
-    if (first())
-      publish(code);
-    else
+    if (first()) {
+      const std::lock_guard lock(mutex_);
+      publish(code, Stage::last);
+    } else {
       outer_.err(complaints_);
+    }
     outer_.leave(code);
   };
   if (first()) {
     peers_.resize(static_cast<std::size_t>(team_.size()));
+    for (Peer& peer : peers_) peer.heard = heard_;
     peers_[0].host = host_;
     return;
   }
   own_.quiet = true;  // rank 0 has the same to note
-  console_.err_is_terminal = false;
   console_.err = [this](std::string_view text) { complaints_ += text; };
 }
 
-// The report of all is rank 0's, and so are the files that name no rank.
-void Ranks::keep_files(const Request& asked) {
+Ranks::~Ranks() {
+  if (publisher_.joinable()) publisher_.join();
+}
+
+void Ranks::open() {
   for (const auto& [path, option] :
-       {std::pair{&asked.resume, "--resume"}, std::pair{&asked.timeline, "--timeline"}})
+       {std::pair{&asked_.resume, "--resume"}, std::pair{&asked_.timeline, "--timeline"}})
     if (!path->empty() && !names_rank(*path))
       throw Error(ErrorKind::usage,
                   fmt::format("{} '{}' would be one file of {} ranks; put %r into its name", option,
                               *path, team_.size()));
-  own_.outputs.clear();
-  for (const OutputSpec& spec : asked.outputs) {
-    if (names_rank(spec.path) || (asked.dry_run && first())) {
-      own_.outputs.push_back(spec);
-      continue;
-    }
-    if (!is_for_stdout(spec.format))
+  std::vector<OutputSpec> shared;
+  for (const OutputSpec& spec : asked_.outputs) {
+    if (names_rank(spec.path)) continue;
+    if (!is_for_stdout(spec.format) && spec.format != Format::xml)
       throw Error(ErrorKind::usage,
                   fmt::format("--output '{}': the report of several ranks has no {}; put %r into "
                               "its name for one of each rank",
                               spec.path, name(spec.format)));
-    if (first() && !asked.dry_run)
-      outputs_.emplace_back(OutputSpec{spec.format, expanded(spec.path, 0, host_)}, asked.append,
-                            asked.force);
+    shared.push_back({spec.format, expanded(spec.path, 0, host_)});
   }
+  if (first() && !asked_.dry_run) outputs_.open(shared);
 }
 
-void Ranks::observe(const Report& own) {
+void Ranks::observe(const Report& own, std::function<void()> end) {
   report_ = &own;
+  end_ = std::move(end);
   look_around();
 }
 
 void Ranks::look_around() {
   const std::lock_guard lock(mutex_);
-  around_.kind = ReportKind::fleet;
   around_.tool_version = report_->tool_version;
   around_.features = report_->features;
   around_.command = report_->command;
   around_.started = report_->started;
-  around_.ended = report_->ended;
   around_.warnings = report_->warnings;
-  around_.error = report_->error;
   around_.machine.backend = report_->machine.backend;
   around_.machine.host = report_->machine.host;
   around_.machine.driver = report_->machine.driver;
   around_.machine.environment = report_->machine.environment;
 }
 
-void Ranks::tell(char what, const std::string& text) {
+void Ranks::tell(Word word, const std::string& text) {
   if (first())
-    heed(0, what, text);
+    heed(0, word, text);
   else
-    team_.send(0, what + text);
+    team_.send(0, static_cast<char>(word) + text);
 }
 
-void Ranks::heed(int from, char what, const std::string& text) {
-  if (what == share_decided) shared_ = text;
-  if (what == released) ++released_;
-  if (what == code_decided) code_ = number(text);
-  if (!first()) return;
+void Ranks::tell_all(Word word, const std::string& text) {
+  for (int rank = 1; rank < team_.size(); ++rank) team_.send(rank, static_cast<char>(word) + text);
+}
+
+void Ranks::heed(int from, Word word, const std::string& text) {
+  if (!first()) {
+    heard_ = steady_now();
+    std::istringstream in(text);
+    if (word == Word::released) in >> released_;
+    if (word == Word::dealt) {
+      dealt_.emplace();
+      in >> dealt_->share.index >> dealt_->share.count >> std::ws;
+      std::getline(in, dealt_->refusal);
+    }
+    if (word == Word::code && !code_) {
+      in >> code_.emplace() >> forsaken_;
+      if (!ending_) end_();
+    }
+    return;
+  }
   const std::lock_guard lock(mutex_);
   Peer& peer = peers_[static_cast<std::size_t>(from)];
-  if (what == devices_told) {
-    const auto end = text.find('\n');
-    peer.host = text.substr(0, end);
-    peer.devices = end == text.npos ? "" : text.substr(end + 1);
-  }
-  if (what == is_ready) ++peer.ready;
-  if (what == case_ended) {
-    std::vector<std::string> notes;
-    for (const Report& one : read_reports(text, fmt::format("rank {}", from), notes)) {
-      fleet_.add(one);
-      peer.last_case = one.cases.front().key;
+  peer.heard = steady_now();
+  if (peer.ended) return;  // it was given up
+  switch (word) {
+    case Word::sees: {
+      peer.seen.emplace();
+      std::istringstream in(text);
+      std::getline(in, peer.seen->host);
+      for (std::string device; std::getline(in, device);) peer.seen->devices.push_back(device);
+      peer.host = peer.seen->host;
+      break;
     }
-    for (Output& output : outputs_)
-      if (output.format() == Format::jsonl) attempt([&] { output.write(text); });
-  }
-  if (what == rank_ended) {
-    peer.ended = true;
-    peer.complete = text.front() == '1';
-    peer.code = number(std::string_view(text).substr(1));
-    const auto end = text.find('\n');
-    peer.complaints = text.substr(end + 1);
+    case Word::ready:
+      std::istringstream(text) >> peer.ready;
+      break;
+    case Word::ended:
+      take(text, peer);
+      break;
+    case Word::done: {
+      peer.ended = true;
+      std::istringstream in(text);
+      int kind = -1;
+      std::string message;
+      in >> peer.complete >> peer.code >> kind >> std::ws;
+      std::getline(in, message);
+      if (kind >= 0) peer.error = ErrorInfo{static_cast<ErrorKind>(kind), message, std::nullopt};
+      std::getline(in, peer.complaints, '\0');
+      break;
+    }
+    default:
+      break;
   }
   advance();
+}
+
+void Ranks::take(const std::string& lines, Peer& peer) {
+  std::vector<std::string> notes;
+  for (const Report& one : read_reports(lines, "a rank's result", notes)) {
+    fleet_.add(one);
+    peer.last_case = one.cases.front().key;
+  }
+  outputs_.append(lines);
 }
 
 // What rank 0 decides as soon as it knows enough.
@@ -210,180 +236,220 @@ void Ranks::advance() {
   const auto all = [&](auto holds) {
     return std::ranges::all_of(peers_, [&](const Peer& peer) { return peer.ended || holds(peer); });
   };
-  if (!shared_ && all([](const Peer& peer) { return peer.devices.has_value(); })) share_out();
-  if (std::ranges::all_of(peers_, &Peer::ended)) return;
-  if (!all([&](const Peer& peer) { return peer.ready > released_; })) return;
-  ++released_;
-  for (int rank = 1; rank < team_.size(); ++rank)
-    if (!peers_[static_cast<std::size_t>(rank)].ended) team_.send(rank, std::string(1, released));
-}
-
-// Ranks of a host that see the same devices share them; those that see each its own, as where the
-// launcher bound them, use all that they see.
-void Ranks::share_out() {
-  std::map<std::string, std::vector<int>> hosts;
-  for (int rank = 0; rank < team_.size(); ++rank) {
-    const Peer& peer = peers_[static_cast<std::size_t>(rank)];
-    if (peer.devices) hosts[peer.host].push_back(rank);
+  if (!dealt_ && all([](const Peer& peer) { return peer.seen.has_value(); })) {
+    std::vector<std::optional<Seen>> seen;
+    for (const Peer& peer : peers_) seen.push_back(peer.seen);
+    const std::vector<Dealt> dealt = deal(seen);
+    dealt_ = dealt[0];
+    for (std::size_t rank = 1; rank < dealt.size(); ++rank)
+      team_.send(static_cast<int>(rank),
+                 fmt::format("{}{} {} {}", static_cast<char>(Word::dealt), dealt[rank].share.index,
+                             dealt[rank].share.count, dealt[rank].refusal));
   }
-  for (const auto& [host, ranks] : hosts) {
-    const auto devices_of = [&](int rank) {
-      return lines_of(*peers_[static_cast<std::size_t>(rank)].devices);
-    };
-    std::set<std::string> together;
-    std::size_t sum = 0;
-    bool same = true;
-    for (const int rank : ranks) {
-      const auto devices = devices_of(rank);
-      together.insert(devices.begin(), devices.end());
-      sum += devices.size();
-      same = same && devices == devices_of(ranks.front());
-    }
-    const bool apart = ranks.size() == 1 || together.size() == sum;
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      const std::string word = apart  ? "0 1"
-                               : same ? fmt::format("{} {}", i, ranks.size())
-                                      : fmt::format(
-                                            "ranks {} on {} see different devices, and "
-                                            "share some: let all of a node see the same, "
-                                            "or each its own",
-                                            fmt::join(ranks, ", "), host);
-      if (ranks[i] == 0)
-        shared_ = word;
-      else
-        team_.send(ranks[i], share_decided + word);
-    }
-  }
-  if (!shared_) shared_ = "0 1";
+  std::optional<std::size_t> least;
+  for (const Peer& peer : peers_)
+    if (!peer.ended) least = std::min(least.value_or(peer.ready), peer.ready);
+  if (!least || *least <= released_) return;
+  released_ = *least;
+  tell_all(Word::released, std::to_string(released_));
 }
 
 void Ranks::pump() {
   while (const auto message = team_.receive())
-    heed(message->from, message->text.front(), message->text.substr(1));
+    heed(message->from, static_cast<Word>(message->text.front()), message->text.substr(1));
 }
 
 template <class Condition>
 void Ranks::wait(const std::stop_token& stop, Condition reached) {
-  for (pump(); !reached() && !stop.stop_requested(); pump())
-    std::this_thread::sleep_for(between_looks);
+  for (;;) {
+    alive();
+    if (reached() || code_ || stop.stop_requested()) return;
+    notice_silence();
+    std::this_thread::sleep_for(ready_ > released_ ? between_looks : between_looks_at_end);
+  }
+}
+
+// A launcher mostly ends a run of which a rank has died, but not every one does, and none knows of
+// a rank that hangs.
+void Ranks::notice_silence() {
+  if (patience_ == 0) return;
+  const Nanos now = steady_now();
+  const auto silence = [&](Nanos since) {
+    return fmt::format("has been silent for {:.0f} s", static_cast<double>(now - since) / 1e9);
+  };
+  if (!first()) {
+    if (now - heard_ < patience_) return;
+    complaints_ += complaint("rank 0 " + silence(heard_));
+    code_ = exit_code(ErrorKind::timeout);
+    forsaken_ = true;
+    if (!ending_) end_();
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  for (std::size_t rank = 1; rank < peers_.size(); ++rank) {
+    Peer& peer = peers_[rank];
+    if (peer.ended || now - peer.heard < patience_) continue;
+    forsaken_ = peer.ended = true;
+    const std::string message = fmt::format("rank {} {}", rank, silence(peer.heard));
+    peer.error = ErrorInfo{ErrorKind::timeout, message, std::nullopt};
+    peer.complaints = complaint(message);
+    peer.code = exit_code(ErrorKind::timeout);
+    fleet_.missing({static_cast<int>(rank), peer.host, peer.last_case});
+    fleet_.failed(peer.host, message);
+  }
+  advance();
+}
+
+void Ranks::alive() {
+  pump();
+  const Nanos now = steady_now();
+  if (now - told_alive_ < between_signs) return;
+  told_alive_ = now;
+  if (first())
+    tell_all(Word::alive);
+  else
+    tell(Word::alive);
 }
 
 Share Ranks::share(const Machine& machine, const std::stop_token& stop) {
-  tell(devices_told, host_ + "\n" + identities(machine));
-  wait(stop, [&] { return shared_.has_value(); });
-  if (!shared_) return {};
-  const auto blank = shared_->find(' ');
-  if (shared_->front() == 'r') throw Error(ErrorKind::unavailable, *shared_);
-  return {number(*shared_), number(std::string_view(*shared_).substr(blank + 1))};
+  look_around();
+  std::string seen = host_;
+  for (const Device& device : machine.devices)  // CUDA numbers what a process sees from 0
+    seen += '\n' + (device.uuid.empty() ? std::to_string(device.ordinal) : device.uuid);
+  tell(Word::sees, seen);
+  wait(stop, [&] { return dealt_.has_value(); });
+  if (!dealt_) return {};
+  if (!dealt_->refusal.empty()) throw Error(ErrorKind::unavailable, dealt_->refusal);
+  return dealt_->share;
 }
 
-void Ranks::ready(const std::stop_token& stop) {
-  ready_ = ended_cases_ + 1;
-  tell(is_ready);
+void Ranks::ready(std::size_t position, const std::stop_token& stop) {
+  ready_ = position + 1;
+  tell(Word::ready, std::to_string(ready_));
   wait(stop, [&] { return released_ >= ready_; });
 }
 
 void Ranks::add(const Report& one) {
-  // The watchdog's thread tells of a case that hangs; MPI is the other thread's.
-  const bool here = std::this_thread::get_id() == thread_;
-  if (first() || here) tell(case_ended, render(Format::jsonl, one));
-  ++ended_cases_;
-  if (!here) return;
-  look_around();
-  if (ready_ < ended_cases_) {  // it failed before it could sample
-    ready_ = ended_cases_;
-    tell(is_ready);
-  }
+  tell(Word::ended, render(Format::jsonl, one));
   pump();
-  if (!first()) return;
+  if (!first() || !outputs_.updated()) return;
+  look_around();
   const std::lock_guard lock(mutex_);
-  update_files(whole(0), false);
+  outputs_.update(whole(0));
+}
+
+void Ranks::add_stuck(const Report& one) {
+  if (!first()) return;  // its thread is the only one that may send
+  const std::lock_guard lock(mutex_);
+  take(render(Format::jsonl, one), peers_[0]);
 }
 
 void Ranks::interrupt(int signal) {
-  if (first()) publish(128 + signal);
+  if (!first() || publisher_.joinable()) return;
+  publisher_ = std::thread([this, signal] {
+    std::unique_lock lock(mutex_);
+    if (!written_.wait_for(lock, until_written, [&] { return published_; }))
+      publish(128 + signal, Stage::early);
+  });
 }
 
 int Ranks::finish(const std::stop_token& stop) {
   look_around();
-  tell(rank_ended,
-       fmt::format("{}{}\n{}", report_->complete ? 1 : 0, report_->exit_code, complaints_));
-  if (!first()) {
-    wait(stop, [&] { return code_.has_value(); });
-    if (!code_) {
-      outer_.err(complaints_);
-      return report_->exit_code;
-    }
-  } else {
-    wait(stop, [&] { return std::ranges::all_of(peers_, &Peer::ended); });
-    code_ = 0;
-    for (const Peer& peer : peers_) code_ = graver(*code_, peer.code);
-    code_ = publish(*code_);
-    if (stop.stop_requested()) return *code_;
-    for (int rank = 1; rank < team_.size(); ++rank)
-      team_.send(rank, code_decided + std::to_string(*code_));
+  const std::optional<ErrorInfo>& error = report_->error;
+  tell(Word::done, fmt::format("{:d} {} {}\n{}\n{}", report_->complete, report_->exit_code,
+                               error ? static_cast<int>(error->kind) : -1,
+                               error ? one_line(error->message) : ".", complaints_));
+  return end(stop);
+}
+
+int Ranks::fail(const Error& error, const std::stop_token& stop) {
+  console_.err(complaint(error.what()));
+  const int code = exit_code(error.kind);
+  if (first()) {
+    tell_all(Word::code, fmt::format("{} 0", code));
+    team_.leave();
+    return code;
   }
-  team_.leave();
-  return *code_;
+  tell(Word::done, fmt::format("0 {} {}\n{}\n{}", code, static_cast<int>(error.kind),
+                               one_line(error.what()), complaints_));
+  return end(stop);
+}
+
+int Ranks::end(const std::stop_token& stop) {
+  ending_ = true;
+  bool together = false;  // nobody leaves before all do: without it a launcher ends what is left
+  if (!first()) {
+    wait(stop, [] { return false; });  // for the code
+    if (!code_) std::this_thread::sleep_for(lingering);
+    together = code_ && !forsaken_;
+    if (!together) outer_.err(complaints_);
+  } else {
+    const auto ended = [&] { return std::ranges::all_of(peers_, &Peer::ended); };
+    wait(stop, ended);
+    for (auto left = last_words; !ended() && left > 0ms; left -= between_looks_at_end) {
+      std::this_thread::sleep_for(between_looks_at_end);
+      pump();
+    }
+    together = !stop.stop_requested() && !forsaken_;
+    const std::lock_guard lock(mutex_);
+    int code = 0;
+    for (const Peer& peer : peers_) code = graver(code, peer.code);
+    code_ = publish(code, Stage::last);
+    if (!stop.stop_requested()) tell_all(Word::code, fmt::format("{} {:d}", *code_, forsaken_));
+  }
+  if (together) team_.leave();
+  return code_ ? *code_ : report_ ? report_->exit_code : exit_code(ErrorKind::runtime);
 }
 
 Report Ranks::whole(int code) const {
   Report all = around_;
+  all.kind = ReportKind::fleet;
+  all.ended = utc_now();
   all.exit_code = code;
+  const auto weigh = [&](const std::optional<ErrorInfo>& error) {
+    if (!error) return;
+    const int its = exit_code(error->kind), told = all.error ? exit_code(all.error->kind) : 0;
+    if (graver(told, its) != told) all.error = error;
+    all.exit_code = graver(all.exit_code, its);
+  };
   FleetBuilder fleet = fleet_;
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
     const Peer& peer = peers_[rank];
     all.complete = all.complete && peer.ended && peer.complete;
     // Rank 0 is the one that reports.
     if (!peer.ended && rank > 0) fleet.missing({static_cast<int>(rank), peer.host, peer.last_case});
-    if (!all.error && peer.ended && peer.code > 0 && peer.code < 128)
-      all.error = ErrorInfo{static_cast<ErrorKind>(peer.code - 1), peer.complaints, std::nullopt};
+    weigh(peer.error);
   }
+  weigh(unwritten_);
   all.fleet = fleet.finish(own_.outlier);
   return all;
 }
 
-// An output that cannot be written costs neither the other outputs nor the rest of the run.
-void Ranks::attempt(const std::function<void()>& write) {
-  try {
-    write();
-  } catch (const Error& error) {
-    if (failure_ != error.what()) complain(outer_, fmt::format("mgpu: error: {}\n", error.what()));
-    failure_ = error.what();
-  }
-}
-
-void Ranks::update_files(const Report& report, bool at_end) {
-  if (own_.dry_run) return;
-  for (Output& output : outputs_)
-    if (output.format() != Format::jsonl && (output.incremental() || at_end))
-      attempt([&] { output.write(rendered(output.format(), report, {})); });
-}
-
-// Each message once, with the ranks that have it.
-void Ranks::tell_complaints() const {
-  std::map<std::string, std::vector<int>> told;
-  for (std::size_t rank = 1; rank < peers_.size(); ++rank)
-    for (const std::string& line : lines_of(peers_[rank].complaints))
-      told[line].push_back(static_cast<int>(rank));
-  for (const auto& [line, ranks] : told)
-    complain(outer_, fmt::format("{} ({})\n", line, ranks_phrase(ranks)));
-}
-
-int Ranks::publish(int code) {
-  const std::lock_guard lock(mutex_);
-  const bool again = std::exchange(published_, true);
+// Under the mutex. What was printed stays; files tell the latest. Gives the exit code.
+int Ranks::publish(int code, Stage stage) {
   if (!own_.dry_run) {
-    const Report report = whole(code);
-    RenderOptions options;
-    options.color = wants_color(own_, outer_);
-    options.width = outer_.width;
-    update_files(report, true);
-    if (!again && (!report.fleet->nodes.empty() || format_ == Format::json))
-      attempt([&] { print(outer_, rendered(format_, report, options)); });
+    outputs_.finish(whole(code), Outputs::Lines::cases);
+    const Report report = whole(code);  // with what went wrong there
+    if (!printed_ && (stage == Stage::last || has_result(report))) {
+      outputs_.print_report(report);
+      printed_ = true;
+    }
   }
-  if (!again) tell_complaints();
-  return failure_.empty() ? code : graver(code, exit_code(ErrorKind::runtime));
+  if (!published_) tell_complaints();
+  published_ = true;
+  written_.notify_all();
+  return unwritten_ ? graver(code, exit_code(unwritten_->kind)) : code;
+}
+
+// Each message once, with the ranks that have it; what rank 0 has said of itself not again.
+void Ranks::tell_complaints() const {
+  std::map<std::string, std::vector<std::size_t>> told;
+  for (std::size_t rank = 1; rank < peers_.size(); ++rank)
+    for (const std::string& line : lines_of(peers_[rank].complaints)) told[line].push_back(rank);
+  if (peers_[0].error) told.erase("mgpu: error: " + peers_[0].error->message);
+  for (const auto& [line, ranks] : told)
+    complain(outer_, fmt::format("{} (rank{} {})\n", line, ranks.size() > 1 ? "s" : "",
+                                 fmt::join(ranks, ", ")));
 }
 
 }  // namespace mgpu

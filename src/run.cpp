@@ -3,7 +3,6 @@
 
 #include "gate.hpp"
 #include "model/sweep.hpp"
-#include "pictures.hpp"
 #include "version.hpp"
 
 #include <fmt/chrono.h>
@@ -18,14 +17,6 @@
 namespace mgpu {
 namespace {
 
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::now();
-  const auto ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()) % 1000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms.count());
-}
-
 bool draws_trace(const Request& request) {
   return !request.timeline.empty() && request.timeline != "-";
 }
@@ -39,41 +30,21 @@ Report report_of(Report& report, const CaseResult& result) {
   return one;
 }
 
-// Whether a regular file is written anew after every case.
-bool is_rewritten(const Output& output) {
-  return output.format() != Format::jsonl && !is_picture(output.format()) && output.incremental();
-}
-
 }  // namespace
 
-bool wants_color(const Request& request, const Console& console) {
-  return request.color == Color::always ||
-         (request.color == Color::automatic && console.out_is_terminal && !console.no_color);
-}
-
-void print(const Console& console, std::string_view text) {
-  const int error = console.out(text);
-  if (error != 0 && error != EPIPE)
-    throw Error(ErrorKind::runtime,
-                fmt::format("cannot write to stdout: {}", std::strerror(error)));
-}
-
-void complain(const Console& console, std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' && c != '\n') c = '?';
-  console.err(text);
-}
-
-std::string rendered(Format format, const Report& report, const RenderOptions& options) {
-  if (!is_picture(format) || format == Format::dot) return render(format, report, options);
-  if (report.kind == ReportKind::topology && format != Format::gp)
-    return draw(Painter::graphviz, format, render(Format::dot, report, options));
-  std::string script = render_gnuplot(report, format);
-  return format == Format::gp ? script : draw(Painter::gnuplot, format, script);
+std::string utc_now() {
+  const auto now = std::chrono::system_clock::now();
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()) % 1000;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms.count());
 }
 
 Run::Run(const Request& request, const Console& console)
-    : request_(request), console_(console), began_(steady_now()) {
+    : request_(request),
+      console_(console),
+      began_(steady_now()),
+      outputs_(request, console, [this](const Error& error) { failed(error); }) {
   report_.tool_version = version;
   report_.features.assign(features.begin(), features.end());
   report_.command = request.argv;
@@ -82,20 +53,22 @@ Run::Run(const Request& request, const Console& console)
 }
 
 void Run::open() {
-  for (const OutputSpec& spec : request_.outputs) {
-    if (spec.format == Format::svg || spec.format == Format::png)
-      require_painter(request_.command == Command::topo ? Painter::graphviz : Painter::gnuplot);
-    if (spec.path != request_.resume) outputs_.emplace_back(spec, request_.append, request_.force);
-  }
-  if (!request_.resume.empty())
-    outputs_.emplace_back(OutputSpec{Format::jsonl, request_.resume}, true, false);
+  std::vector<OutputSpec> files = request_.outputs;
+  if (!request_.resume.empty()) files.push_back({Format::jsonl, request_.resume});
+  outputs_.open(files);
   if (draws_trace(request_))
     trace_.emplace(OutputSpec{Format::json, request_.timeline}, false, true);
 }
 
 void Run::keep(std::size_t position, CaseResult result) {
   judge_(result);
+  tell_(document(result, true));
   add(position, std::move(result));
+}
+
+// In the plan, of the case that is measured.
+std::size_t Run::position() const {
+  return measured_ < positions_.size() ? positions_[measured_] : measured_;
 }
 
 void Run::add(std::size_t position, CaseResult result) {
@@ -106,6 +79,7 @@ void Run::add(std::size_t position, CaseResult result) {
 }
 
 void Run::progress(const Progress& now) {
+  alive_();
   if (request_.quiet || !console_.err_is_terminal) return;
   std::string line = fmt::format("{} {:3.0f}%", now.phase, 100 * std::min(now.share, 1.0));
   if (now.samples > 0) line += fmt::format(", {} samples", now.samples);
@@ -150,31 +124,23 @@ Report Run::document(const CaseResult& result, bool complete) {
   return one;
 }
 
-void Run::append(const Report& one) {
-  for (Output& output : outputs_)
-    if (output.format() == Format::jsonl)
-      attempt([&] { output.write(render(Format::jsonl, one, options(false))); });
-}
-
 void Run::finished(const CaseResult& found, bool complete) {
   CaseResult result = found;
   judge_(result);
-  const std::size_t position = measured_ < positions_.size() ? positions_[measured_] : measured_;
+  add(position(), result);
   ++measured_;
-  add(position, result);
   report_.complete = report_.complete && complete;
   if (!complete && report_.exit_code == 0) report_.exit_code = 128 + received_();
   // What a sweep did not run, or not to its end, is left for --resume.
   const bool not_run =
       result.outcome == OutcomeKind::skipped && result.error_kind == ErrorKind::runtime;
   const Report one = document(result, complete);
-  if (request_.command == Command::copy || (complete && !not_run)) append(one);
+  if (request_.command == Command::copy || (complete && !not_run))
+    outputs_.append(render(Format::jsonl, one));
   tell_(one);
-  if (std::ranges::none_of(outputs_, is_rewritten)) return;
+  if (!outputs_.updated()) return;
   fill_efficiencies(report_.cases);
-  for (Output& output : outputs_)
-    if (is_rewritten(output))
-      attempt([&] { output.write(rendered(output.format(), report_, options(false))); });
+  outputs_.update(report_);
 }
 
 void Run::stuck(const std::vector<CaseResult>& cases, const Error& why, int signal) {
@@ -188,10 +154,10 @@ void Run::stuck(const std::vector<CaseResult>& cases, const Error& why, int sign
   if (cases.size() > measured_) {
     CaseResult result = cases.back();
     judge_(result);
-    add(measured_ < positions_.size() ? positions_[measured_] : measured_, result);
+    add(position(), result);
     const Report one = document(result, false);
-    if (request_.command == Command::copy) append(one);
-    tell_(one);
+    if (request_.command == Command::copy) outputs_.append(render(Format::jsonl, one));
+    tell_stuck_(one);
   }
   console_.leave(publish());
 }
@@ -200,23 +166,14 @@ int Run::publish() {
   report_.ended = utc_now();
   fill_efficiencies(report_.cases);
   clear_progress();
-  // Without a result the error says it all; a JSON document holds it, but in no place of an earlier
-  // result.
-  const bool nothing = report_.kind == ReportKind::trials && report_.cases.empty();
-  for (Output& output : outputs_) {
-    // The lines of cases went out as they ended.
-    const bool done = output.format() == Format::jsonl && report_.kind == ReportKind::trials;
-    if (done || (nothing && (is_picture(output.format()) ||
-                             (output.holds_something() && output.format() != Format::xml))))
-      continue;
-    attempt([&] { output.write(rendered(output.format(), report_, options(false))); });
-  }
-  if (trace_ && !nothing) attempt([&] { trace_->write(render_trace(report_)); });
-  if (!nothing || request_.format == Format::json)
-    attempt([&] { print(console_, render(request_.format, report_, options(true))); });
-  if (request_.timeline == "-" && !nothing)
-    attempt([&] { print(console_, "\n" + render_timeline(report_)); });
-  if (report_.error && report_.error->message != told_)
+  outputs_.finish(
+      report_, report_.kind == ReportKind::trials ? Outputs::Lines::cases : Outputs::Lines::report);
+  const bool timeline = has_result(report_);
+  if (trace_ && timeline) outputs_.attempt([&] { trace_->write(render_trace(report_)); });
+  outputs_.print_report(report_);
+  if (request_.timeline == "-" && timeline)
+    outputs_.attempt([&] { print(console_, "\n" + render_timeline(report_)); });
+  if (report_.error && report_.error->message != outputs_.failure())
     say(fmt::format("mgpu: error: {}\n", report_.error->message));
   return report_.exit_code;
 }
@@ -231,25 +188,10 @@ void Run::clear_progress() {
   progress_shown_ = false;
 }
 
-RenderOptions Run::options(bool for_stdout) const {
-  RenderOptions made;
-  made.histogram = request_.histogram;
-  if (!for_stdout) return made;
-  made.color = wants_color(request_, console_);
-  made.width = console_.width;
-  return made;
-}
-
-// An output that cannot be written costs neither the other outputs nor the rest of the run.
-void Run::attempt(const std::function<void()>& write) {
-  try {
-    write();
-  } catch (const Error& error) {
-    if (told_ != error.what()) say(fmt::format("mgpu: error: {}\n", error.what()));
-    told_ = error.what();
-    report_.exit_code = graver(report_.exit_code, exit_code(error.kind));
-    if (!report_.error) report_.error = ErrorInfo{error.kind, error.what(), std::nullopt};
-  }
+void Run::failed(const Error& error) {
+  say(fmt::format("mgpu: error: {}\n", error.what()));
+  report_.exit_code = graver(report_.exit_code, exit_code(error.kind));
+  if (!report_.error) report_.error = ErrorInfo{error.kind, error.what(), std::nullopt};
 }
 
 }  // namespace mgpu

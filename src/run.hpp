@@ -6,7 +6,7 @@
 #include "measure.hpp"
 #include "model/request.hpp"
 #include "model/result.hpp"
-#include "output.hpp"
+#include "outputs.hpp"
 #include "report/report.hpp"
 
 #include <functional>
@@ -17,17 +17,8 @@
 
 namespace mgpu {
 
-/// Whether text on stdout is coloured.
-bool wants_color(const Request& request, const Console& console);
-
-/// Writes to stdout. Throws Error{runtime}; a reader that has gone is no error.
-void print(const Console& console, std::string_view text);
-
-/// Writes to stderr, without what would drive a terminal: arguments and files may hold any bytes.
-void complain(const Console& console, std::string text);
-
-/// The bytes of a report in any format, pictures included. Blocking; throws Error.
-std::string rendered(Format format, const Report& report, const RenderOptions& options);
+/// The time of day, RFC 3339.
+std::string utc_now();
 
 class Run : public Observer {
  public:
@@ -47,11 +38,18 @@ class Run : public Observer {
   /// `judge` completes each result before it joins the report, also one that was kept.
   void on_result(std::function<void(CaseResult&)> judge) { judge_ = std::move(judge); }
 
-  /// `wait` returns when sampling may begin.
-  void on_ready(std::function<void()> wait) { ready_ = std::move(wait); }
+  /// `wait` gets the position in the plan of a case, and returns when its sampling may begin.
+  void on_ready(std::function<void(std::size_t)> wait) { ready_ = std::move(wait); }
 
-  /// `tell` gets a report of each case alone as it ends, also of one that was cut short.
-  void on_case(std::function<void(const Report&)> tell) { tell_ = std::move(tell); }
+  /// `tell` gets a report of each case alone as it ends, also of one that was kept or cut short;
+  /// `stuck` that of a case that does not return, on the watchdog's thread.
+  void on_case(std::function<void(const Report&)> tell, std::function<void(const Report&)> stuck) {
+    tell_ = std::move(tell);
+    tell_stuck_ = std::move(stuck);
+  }
+
+  /// `alive` is called at least once between two steps that take long.
+  void on_progress(std::function<void()> alive) { alive_ = std::move(alive); }
 
   /// The positions in the plan of the cases that will be measured, in order.
   void expect(std::vector<std::size_t> positions) { positions_ = std::move(positions); }
@@ -59,7 +57,7 @@ class Run : public Observer {
   void progress(const Progress& now) override;
   void note(const std::string& text) override;
   void about_to(const std::string& what) override;
-  void ready() override { ready_(); }
+  void ready() override { ready_(position()); }
   void finished(const CaseResult& result, bool complete) override;
   void stuck(const std::vector<CaseResult>& cases, const Error& why, int signal) override;
 
@@ -68,13 +66,12 @@ class Run : public Observer {
   int publish();
 
  private:
+  std::size_t position() const;
   void say(const std::string& text);
   void clear_progress();
   void add(std::size_t position, CaseResult result);
   Report document(const CaseResult& result, bool complete);
-  void append(const Report& one);
-  RenderOptions options(bool for_stdout) const;
-  void attempt(const std::function<void()>& write);
+  void failed(const Error& error);
 
   const Request& request_;
   const Console& console_;
@@ -85,12 +82,12 @@ class Run : public Observer {
   Nanos began_ = 0;
   std::function<void(CaseResult&)> judge_ = [](CaseResult&) {};
   std::function<int()> received_ = [] { return 0; };
-  std::function<void()> ready_ = [] {};
-  std::function<void(const Report&)> tell_ = [](const Report&) {};
-  std::vector<Output> outputs_;
+  std::function<void(std::size_t)> ready_ = [](std::size_t) {};
+  std::function<void(const Report&)> tell_ = [](const Report&) {}, tell_stuck_ = tell_;
+  std::function<void()> alive_ = [] {};
+  Outputs outputs_;
   std::optional<Output> trace_;
   bool progress_shown_ = false;
-  std::string told_;  // the output's error that was said last
 };
 
 }  // namespace mgpu

@@ -120,7 +120,15 @@ void show(const Request& request, const Console& console) {
     throw Error(ErrorKind::usage,
                 "show: one JSON or CSV document or picture holds one report: name one file, or use "
                 "--format jsonl");
-  const bool graph = saved.reports.front().kind == ReportKind::topology;
+  const ReportKind kind = saved.reports.front().kind;
+  const bool graph = kind == ReportKind::topology;
+  for (const OutputSpec& spec : request.outputs)
+    if ((is_picture(spec.format) && kind == ReportKind::fleet) ||
+        (spec.format == Format::dot && !graph))
+      throw Error(ErrorKind::usage,
+                  fmt::format("--output '{}': {} has no picture of that kind; use "
+                              "another format",
+                              spec.path, name(kind)));
   for (const OutputSpec& spec : request.outputs)
     if (spec.format == Format::svg || spec.format == Format::png)
       require_painter(graph ? Painter::graphviz : Painter::gnuplot);
@@ -167,16 +175,45 @@ int compare_files(const Request& request, const Console& console) {
   return run.publish();
 }
 
+namespace {
+
+/// The trials of a node's file.
+std::vector<Report> trials_to_merge(const std::string& path, const Console& console,
+                                    std::vector<std::string>& notes) {
+  std::vector<Report> documents = read_reports(read_file(path, console), path, notes);
+  for (const Report& document : documents) {
+    if (document.kind == ReportKind::trials) continue;
+    throw Error(ErrorKind::usage,
+                document.kind == ReportKind::fleet
+                    ? fmt::format("{0}: is a fleet already: mgpu show {0} prints it", path)
+                    : fmt::format("{}: holds a {}, no trials: name what mgpu copy or sweep wrote",
+                                  path, name(document.kind)));
+  }
+  return documents;
+}
+
+}  // namespace
+
 int merge_files(const Request& request, const Console& console) {
   Run run(request, console);
   std::vector<std::string> notes;
   Report& report = run.report();
   report.kind = ReportKind::fleet;
   FleetBuilder fleet;
+  std::string first;  // file of the backend that the report has
   for (const std::string& path : request.files)
-    for (const Report& trials : saved_trials(path, console, notes)) {
+    for (const Report& trials : trials_to_merge(path, console, notes)) {
+      const BackendKind backend = trials.machine.backend;
+      if (first.empty()) {
+        first = path;
+        report.machine.backend = backend;
+      }
+      if (backend != report.machine.backend)
+        throw Error(ErrorKind::usage,
+                    fmt::format("{} holds trials of the backend {}, {} of {}: merge those of one "
+                                "backend",
+                                first, name(report.machine.backend), path, name(backend)));
       fleet.add(trials);
-      report.machine.backend = trials.machine.backend;
     }
   run.open();
   std::optional<Output> exclude;

@@ -115,9 +115,10 @@ void Trial::run(Depth depth, const std::stop_token& stop,
     place();
     guarded(dog_, "placing the slices", [&] { crew.setup(); });
     result_.settle_ns.push_back(static_cast<double>(backend_.now() - start));
-    progress("warming up", 0);
-    for (int i = 0; i < sampling_.warmup && going(); ++i)
+    for (int i = 0; i < sampling_.warmup && going(); ++i) {
+      progress("warming up", static_cast<double>(i) / sampling_.warmup);
       result_.settle_ns.push_back(static_cast<double>(pass(crew, false).wall));
+    }
     if (sampling_.warmup > 0 && checked && going()) check();
     if (full) observe_devices(&DeviceResult::before);
     ready();

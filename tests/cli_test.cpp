@@ -221,6 +221,8 @@ TEST_CASE("an unknown option or command names the one that was probably meant", 
   CHECK(holds(refusal("cpoy").value_or(""), "did you mean 'copy'?"));
   CHECK(holds(refusal("frobnicate").value_or(""), "copy, sweep, topo, show"));
   CHECK(holds(refusal("help cpoy").value_or(""), "did you mean 'copy'?"));
+  CHECK(holds(refusal("copy --unified --prefetch onec").value_or(""), "did you mean 'once'?"));
+  CHECK(holds(refusal("topo --measure=apirs").value_or(""), "did you mean 'pairs'?"));
   CHECK(holds(refusal("--backend host copy").value_or(""), "'--backend'"));
 }
 
@@ -341,6 +343,13 @@ TEST_CASE("show wants files, each input read once and none overwritten", "[cli]"
   CHECK(request("show a.json a.json").files.size() == 2);
   CHECK(request("show a.json --histogram log -o b.md").histogram == HistogramScale::log);
   CHECK(request("show a.json").cases.empty());
+}
+
+TEST_CASE("a word apart from --measure is answered by how it is written", "[cli]") {
+  CHECK(holds(refusal("topo --measure pairs").value_or(""),
+              "unexpected argument 'pairs'; write --measure=pairs"));
+  CHECK(holds(refusal("topo --measure x").value_or(""), "'x'; see mgpu topo --help"));
+  CHECK(holds(refusal("topo pairs").value_or(""), "'pairs'; see mgpu topo --help"));
 }
 
 TEST_CASE("topo takes a backend and outputs", "[cli]") {

@@ -38,6 +38,19 @@ bool works(const TemporaryDirectory& directory, const std::string& command) {
   return shell(directory, command).second == 0;
 }
 
+// Runs what stands behind as a job of `fake_slurm`.
+const std::string in_a_job = "PATH=$PWD:$PATH SLURM_JOB_ID=4711 SLURM_JOB_NODELIST=nodes ";
+
+/// Programs of Slurm for a job that runs on this machine alone, on `nodes` by its own account.
+void fake_slurm(const TemporaryDirectory& directory, const std::string& nodes) {
+  std::ofstream(directory.file("srun"))
+      << "#!/bin/sh\nwhile case $1 in -*) ;; *) false ;; esac; do "
+         "shift; done\n"
+         "SLURM_PROCID=0 SLURM_NTASKS=1 exec \"$@\"\n";
+  std::ofstream(directory.file("scontrol")) << "#!/bin/sh\n" << nodes << "\n";
+  REQUIRE(works(directory, "chmod +x srun scontrol"));
+}
+
 }  // namespace
 
 TEST_CASE("a CI job keeps its first run and compares the next one with it", "[examples]") {
@@ -85,13 +98,29 @@ TEST_CASE("a Slurm job leaves a result of each node and shows them", "[examples]
   CHECK(works(directory, "test -s mgpu-local/$(uname -n).json"));
 
   // In a job srun starts it on each node.
-  std::ofstream(directory.file("srun")) << "#!/bin/sh\necho started by srun\nshift\nexec \"$@\"\n";
-  const auto [inside, status] =
-      shell(directory, "chmod +x srun; PATH=$PWD:$PATH SLURM_JOB_ID=4711 " + job);
+  fake_slurm(directory, "uname -n");
+  const auto [inside, status] = shell(directory, in_a_job + job);
   INFO(inside);
   CHECK(status == 0);
-  CHECK_THAT(inside, ContainsSubstring("started by srun"));
-  CHECK(works(directory, "test -s mgpu-4711/$(uname -n).json"));
+  CHECK_THAT(inside, ContainsSubstring("mgpu copy: 5 samples"));
+  CHECK(works(directory, "test -s mgpu-4711/$(uname -n).0.json"));
+}
+
+TEST_CASE("a Slurm job names the nodes that left no result, and leaves them out", "[examples]") {
+  TemporaryDirectory directory;
+  const std::string job = in_a_job + "'" + examples + "slurm-health.sh'" + on_cpus;
+  fake_slurm(directory, "uname -n");
+  const auto [whole, ended] = shell(directory, job);
+  INFO(whole);
+  CHECK(ended == 0);
+  CHECK(contents(directory.file("mgpu-4711/slow.txt")).empty());
+
+  fake_slurm(directory, "uname -n; echo node8; echo node9");
+  const auto [partial, status] = shell(directory, job);
+  INFO(partial);
+  CHECK(status == 1);
+  CHECK_THAT(partial, ContainsSubstring("no result, and so in slow.txt: node8,node9"));
+  CHECK(contents(directory.file("mgpu-4711/slow.txt")) == "node8,node9\n");
 }
 
 TEST_CASE("a jq line and a pandas script read what a sweep saved", "[examples]") {

@@ -163,8 +163,8 @@ TEST_CASE("a fleet has its nodes in order, each with what its GPUs took", "[flee
   CHECK(fleet.nodes[1].cases[0].median_ns == Approx(2.005e6));
 }
 
-TEST_CASE("nodes with a slow GPU, a failure or a missing rank are to be excluded", "[fleet]") {
-  CHECK(sample_fleet().fleet->exclude == "node[10-12]");
+TEST_CASE("nodes with a slow GPU or a failure are to be excluded", "[fleet]") {
+  CHECK(sample_fleet().fleet->exclude == "node[10,12]");
   CHECK(fleet_of({node_of("a", {1, 1, 1, 1})}).exclude.empty());
   CHECK(fleet_of({node_of("a", {10, 10, 10, 5})}).exclude.empty());  // fast
 }
@@ -186,20 +186,50 @@ TEST_CASE("what failed, was cut short or ended with an error is told once", "[fl
   cut.exit_code = 143;
   Report skipped = node_of("d", {1e6});
   skipped.cases[0].outcome = OutcomeKind::skipped;
-  const Fleet fleet = fleet_of({failed, late, cut, skipped, cut});
+  Report ended = node_of("e", {1e6});
+  ended.complete = false;
+  ended.exit_code = 1;
+  const Fleet fleet = fleet_of({failed, late, cut, skipped, ended, ended});
   using Texts = std::vector<std::string>;
   CHECK(fleet.nodes[0].failures == Texts{"verification: device 1 wrote wrong data"});
   CHECK(fleet.nodes[1].failures == Texts{"timeout: GPU 0 did not answer"});
-  CHECK(fleet.nodes[2].failures == Texts{"cut short, exit code 143"});
+  CHECK(fleet.nodes[2].failures.empty());  // by a signal
   CHECK(fleet.nodes[3].failures.empty());
-  CHECK(fleet.exclude == "a,b,c");
+  CHECK(fleet.nodes[4].failures == Texts{"cut short, exit code 1"});
+  CHECK(fleet.exclude == "a,b,e");
   // Wrong data has no time.
   CHECK(fleet.nodes[0].gpus == 0);
   CHECK(fleet.nodes[3].gpus == 0);
   CHECK(fleet.nodes[2].gpus == 1);
 }
 
-TEST_CASE("missing ranks come in order, known by host or not", "[fleet]") {
+TEST_CASE("a signal hides no failure", "[fleet]") {
+  Report failed = node_of("a", {1e6});
+  failed.cases[0].outcome = OutcomeKind::failed;
+  failed.cases[0].error_kind = ErrorKind::verification;
+  failed.cases[0].reason = "wrong data";
+  failed.complete = false;
+  failed.exit_code = 130;
+  CHECK(fleet_of({failed}).nodes[0].failures ==
+        std::vector<std::string>{"verification: wrong data"});
+}
+
+TEST_CASE("a node that fell silent is to be excluded, also where it told nothing", "[fleet]") {
+  FleetBuilder builder;
+  builder.add(node_of("a", {1e6}));
+  builder.failed("b", "rank 1 fell silent");
+  builder.failed("b", "rank 1 fell silent");
+  builder.failed("a", "rank 0 fell silent");
+  builder.failed("", "rank 2 fell silent");
+  const Fleet fleet = builder.finish(5);
+  CHECK(hosts(fleet) == std::vector<std::string>{"a", "b"});
+  CHECK(fleet.nodes[0].gpus == 1);
+  CHECK(fleet.nodes[0].failures == std::vector<std::string>{"rank 0 fell silent"});
+  CHECK(fleet.nodes[1].failures == std::vector<std::string>{"rank 1 fell silent"});
+  CHECK(fleet.exclude == "a,b");
+}
+
+TEST_CASE("missing ranks come in order, known by host or not, and exclude no node", "[fleet]") {
   FleetBuilder builder;
   builder.add(node_of("a", {1e6}, 0));
   builder.missing({7, "", ""});
@@ -208,7 +238,7 @@ TEST_CASE("missing ranks come in order, known by host or not", "[fleet]") {
   REQUIRE(fleet.missing.size() == 2);
   CHECK(fleet.missing[0].rank == 3);
   CHECK(fleet.missing[1].rank == 7);
-  CHECK(fleet.exclude == "b");
+  CHECK(fleet.exclude.empty());
 }
 
 TEST_CASE("results of one case of one GPU are rounds of it", "[fleet]") {
@@ -278,6 +308,8 @@ TEST_CASE("without device times the samples stand for a GPU that copies alone", 
   CHECK(fleet.gpus[0].host == "a");
   CHECK(fleet.gpus[0].median_ns == 2.1e6);
   CHECK(fleet.gpus[0].min_ns == 2.1e6);
+  CHECK_FALSE(fleet.cases[0].device_times);
+  CHECK(fleet_of({node_of("a", {1e6})}).cases[0].device_times);
 }
 
 TEST_CASE("rates count what the case counts", "[fleet]") {
@@ -291,7 +323,7 @@ TEST_CASE("the JSON of a fleet has the documented keys", "[fleet]") {
   const Json json = Json::parse(render(Format::json, sample_fleet()));
   CHECK(json["kind"] == "fleet");
   CHECK(json["outlier_percent"] == 10);
-  CHECK(json["exclude"] == "node[10-12]");
+  CHECK(json["exclude"] == "node[10,12]");
   CHECK(json["nodes"].size() == 3);
   CHECK(json["nodes"][2]["failures"][0] == "verification: device 1 wrote wrong data");
   CHECK(json["missing"][0] == Json{{"rank", 3}, {"host", "node11"}, {"last_case", nullptr}});
@@ -299,6 +331,7 @@ TEST_CASE("the JSON of a fleet has the documented keys", "[fleet]") {
   CHECK(json["gpus"][6]["uuid"] == "GPU-00000002-node10");
   CHECK(json["gpus"][0]["outlier"].is_null());
   CHECK(json["distribution"][0]["case"]["split"] == 4);
+  CHECK(json["distribution"][0]["device_times"] == true);
   CHECK_FALSE(json.contains("cases"));
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("a small fleet as text has every GPU, and the outliers first", "[fleet
  failed: node12: verification: device 1 wrote wrong data
  missing: rank 3 on node11, no case finished
 
-exclude: node[10-12]
+exclude: node[10,12]
 )");
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("a thousand nodes are a page with the slowest nodes in place of every 
   CHECK_THAT(text, ContainsSubstring("\n the 10 slowest of 1000 nodes\n"));
   CHECK_THAT(text, !ContainsSubstring("every GPU"));
   CHECK_THAT(text, !ContainsSubstring(" more: "));
-  CHECK_THAT(text, EndsWith("\n\nexclude: node[0000-0002,0031-0033]\n"));
+  CHECK_THAT(text, EndsWith("\n\nexclude: node[0000-0001,0031-0032]\n"));
 }
 
 TEST_CASE("where all goes wrong a thousand nodes are still a page, which says what it left out",
@@ -105,7 +105,7 @@ TEST_CASE("where all goes wrong a thousand nodes are still a page, which says wh
   CHECK_THAT(text, ContainsSubstring(" and 24 more missing ranks: --json has all\n"));
   CHECK_THAT(text, ContainsSubstring("\n failed: node0001: timeout: xxx"));
   CHECK_THAT(text, ContainsSubstring("\n missing: rank 2 on node0002, no case finished\n"));
-  CHECK_THAT(text, EndsWith(",0899-0901]\n"));
+  CHECK_THAT(text, EndsWith(",0899-0900]\n"));
 }
 
 TEST_CASE("the nodes that are shown are the slowest by the median of their GPUs", "[fleet]") {
@@ -138,11 +138,34 @@ TEST_CASE("a narrow terminal gets fewer columns and no broken row", "[fleet]") {
 
 TEST_CASE("of fewer than four GPUs it is said that none is judged", "[fleet]") {
   const std::string text = text_of(fleet_of({node_of("a", {1e6, 3e6})}));
-  CHECK_THAT(text, ContainsSubstring("\n fewer than 4 GPUs: none is judged\n"));
+  CHECK_THAT(text, ContainsSubstring("\n not judged: a case needs at least 4 GPUs\n"));
+  CHECK_THAT(text, !ContainsSubstring("outliers"));
   CHECK_THAT(text, ContainsSubstring("      none\n"));
   CHECK_THAT(text, ContainsSubstring("\nexclude: none\n"));
   CHECK_THAT(text_of(fleet_of({node_of("a", {1e6, 1e6, 1e6, 1e6})})),
              ContainsSubstring("\n no outliers\n"));
+}
+
+TEST_CASE("where some cases have too few GPUs it is said what their threshold means", "[fleet]") {
+  Report few = node_of("b", {1e6, 1e6});
+  few.machine.devices[0].name = few.machine.devices[1].name = "NVIDIA L40S";
+  const std::string text = text_of(fleet_of({node_of("a", {1e6, 1e6, 1e6, 1e6}), few}));
+  CHECK_THAT(text, ContainsSubstring("\n threshold none: not judged: a case needs at least 4 "
+                                     "GPUs\n"));
+  CHECK_THAT(text, ContainsSubstring("\n no outliers\n"));
+}
+
+TEST_CASE("times that are not all of devices are called times, and unequal slices are told",
+          "[fleet]") {
+  Report alone = node_of("b", {1e6});
+  alone.cases[0].per_device[0].device_ns.reset();
+  CHECK_THAT(text_of(fleet_of({node_of("a", {1e6}), alone})),
+             ContainsSubstring("; medians of each GPU's time\n"));
+  Report uneven = node_of("a", {1e6, 0.5e6});
+  uneven.cases[0].per_device[1].bytes /= 2;
+  CHECK_THAT(text_of(fleet_of({uneven})),
+             ContainsSubstring("; medians of each GPU's device time,\n   times scaled to the "
+                               "largest slice\n"));
 }
 
 TEST_CASE("of several cases each row says which", "[fleet]") {
@@ -225,6 +248,6 @@ TEST_CASE("a fleet as Markdown has the tables, the bars and the list", "[fleet]"
                                      "625 GB/s | +60.0% | slow |\n"));
   CHECK_THAT(text, ContainsSubstring("\n```\n  "));
   CHECK_THAT(text, ContainsSubstring("\n- missing: rank 3 on node11, no case finished\n"));
-  CHECK_THAT(text, EndsWith("\n\nexclude: node[10-12]\n"));
+  CHECK_THAT(text, EndsWith("\n\nexclude: node[10,12]\n"));
   CHECK_THAT(text, !ContainsSubstring("\n\n\n"));
 }

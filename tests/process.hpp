@@ -2,6 +2,8 @@
 // The real binary, started as a shell would.
 #pragma once
 
+#include "environment.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>

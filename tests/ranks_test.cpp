@@ -3,6 +3,7 @@
 // tried by tests/mpi_test.sh.
 #include "ranks.hpp"
 
+#include "file_names.hpp"
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -105,43 +107,6 @@ std::vector<int> codes(const std::vector<Outcome>& outcomes) {
   return all;
 }
 
-/// A machine whose devices have these UUIDs.
-Machine seeing(const std::vector<std::string>& uuids) {
-  Machine machine;
-  for (const std::string& uuid : uuids) {
-    Device device;
-    device.ordinal = static_cast<int>(machine.devices.size());
-    device.uuid = uuid;
-    machine.devices.push_back(device);
-  }
-  return machine;
-}
-
-/// The shares of ranks of one host, which see these devices; the message of what refuses them.
-std::vector<std::string> shares(const std::vector<std::vector<std::string>>& seen) {
-  const int count = static_cast<int>(seen.size());
-  Mail mail(count);
-  std::vector<std::string> found(seen.size());
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < count; ++rank)
-    threads.emplace_back([&, rank] {
-      ThreadTeam team(mail, rank);
-      const Request request;
-      Console console;
-      console.err = [](std::string_view) {};
-      Ranks ranks(team, request, "node1", console);
-      std::string& word = found[static_cast<std::size_t>(rank)];
-      try {
-        const Share share = ranks.share(seeing(seen[static_cast<std::size_t>(rank)]), {});
-        word = std::to_string(share.index) + "/" + std::to_string(share.count);
-      } catch (const Error& error) {
-        word = error.what();
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("ranks of one host share its GPUs and give one report", "[ranks]") {
@@ -162,7 +127,7 @@ TEST_CASE("more ranks than GPUs end with 4 on every rank, and say so once", "[ra
   const auto outcomes = launch(3, 2)(copy);
   CHECK(codes(outcomes) == std::vector{4, 4, 4});
   CHECK_THAT(outcomes[0].err, ContainsSubstring("3 ranks of this host share 2 devices"));
-  CHECK_THAT(outcomes[0].err, ContainsSubstring("(ranks 1, 2)"));
+  CHECK(std::ranges::count(outcomes[0].err, '\n') == 1);
   CHECK(outcomes[1].err.empty());
   CHECK(json::parse(outcomes[0].out)["error"]["kind"] == "unavailable");
 }
@@ -222,6 +187,36 @@ TEST_CASE("ranks go through a sweep together, also where a case fails on one", "
   CHECK(report["gpus"].size() == 5);
 }
 
+TEST_CASE("what a resumed sweep has kept is in the report of all", "[ranks]") {
+  const TemporaryDirectory directory;
+  const std::string own = directory.file("%r.jsonl");
+  const auto sweep = [&](const std::string& sizes) {
+    return launch(2, 2)({"sweep", "--size", sizes, "--samples", "5", "--resume", own, "--json"});
+  };
+  CHECK(codes(sweep("1MiB,2MiB")) == std::vector{0, 0});
+  // Of rank 1 the first case is lost: ranks then have different cases to measure.
+  const std::string lines = contents(directory.file("1.jsonl"));
+  std::ofstream(directory.file("1.jsonl")) << lines.substr(lines.find('\n') + 1);
+  const auto outcomes = sweep("1MiB,2MiB,4MiB");
+  CHECK(codes(outcomes) == std::vector{0, 0});
+  const json report = json::parse(outcomes[0].out);
+  CHECK(report["gpus"].size() == 6);
+  CHECK(report["distribution"].size() == 3);
+}
+
+TEST_CASE("results are added behind nothing but results", "[ranks]") {
+  const TemporaryDirectory directory;
+  const std::string precious = directory.file("precious.jsonl");
+  std::ofstream(precious) << "one line without an end";
+  const auto outcomes = launch(2, 2)(with(copy, {"--append", "-o", precious}));
+  CHECK(codes(outcomes) == std::vector{2, 2});
+  const std::string result = directory.file("result.json");
+  CHECK(Simulation{}(with(copy, {"-o", result})).code == 0);
+  for (const std::string command : {"merge", "show"})
+    CHECK(Simulation{}({command, result, "--append", "-o", precious}).code == 2);
+  CHECK(contents(precious) == "one line without an end");
+}
+
 TEST_CASE("files named by rank are each rank's own, the others rank 0's", "[ranks]") {
   const TemporaryDirectory directory;
   const auto outcomes =
@@ -261,19 +256,115 @@ TEST_CASE("a plan is rank 0's", "[ranks]") {
   CHECK(outcomes[1].out.empty());
 }
 
+TEST_CASE("what rank 0 may not write ends all ranks", "[ranks]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.file("all.jsonl"))
+      << Simulation{}({"copy", "--size", "1MiB", "--samples", "5", "--format", "jsonl"}).out;
+  const auto outcomes = launch(3, 3)(with(copy, {"-o", directory.file("all.jsonl")}));
+  CHECK(codes(outcomes) == std::vector{2, 2, 2});
+  CHECK(outcomes[0].out.empty());
+  CHECK_THAT(outcomes[0].err, ContainsSubstring("all.jsonl"));
+}
+
+TEST_CASE("what one rank cannot read is told by rank 0, and the others measure", "[ranks]") {
+  Launch two = launch(2, 2);
+  const TemporaryDirectory directory;
+  std::ofstream(directory.file("0.jsonl")) << Simulation{}({"copy", "--size", "1MiB", "--gpus", "0",
+                                                            "--samples", "5", "--format", "jsonl"})
+                                                  .out;
+  const auto outcomes =
+      two(with(copy, {"--append", "-o", directory.file("%r.jsonl"), "--samples", "5"}));
+  CHECK(codes(outcomes) == std::vector{2, 2});
+  std::ofstream(directory.file("1.jsonl")) << "not ours\n";
+  const auto mixed = two(with(copy, {"--append", "-o", directory.file("%r.jsonl")}));
+  CHECK(codes(mixed) == std::vector{2, 2});
+  CHECK_THAT(mixed[0].err, ContainsSubstring("1.jsonl") && ContainsSubstring("(rank 1)"));
+  CHECK(json::parse(mixed[0].out)["gpus"].size() == 2);  // rank 0 has them to itself
+}
+
+TEST_CASE("a failed run does not take the place of an earlier result", "[ranks]") {
+  const TemporaryDirectory directory;
+  const std::vector<std::string> args = with(copy, {"-o", directory.file("all.json")});
+  CHECK(codes(launch(2, 2)(args)) == std::vector{0, 0});
+  const std::string kept = contents(directory.file("all.json"));
+  CHECK(codes(launch(3, 2)(args)) == std::vector{4, 4, 4});
+  CHECK(contents(directory.file("all.json")) == kept);
+}
+
+TEST_CASE("the gravest error of all ranks is the report's", "[ranks]") {
+  Launch three = launch(3, 3);
+  Fault memory;
+  memory.call = Fault::Call::allocate;
+  memory.kind = ErrorKind::memory;
+  three.ranks[1].faults = {memory};
+  Fault flip;
+  flip.act = Fault::Act::flip;
+  flip.nth = 2 + 20 + 20 + 1;
+  three.ranks[2].faults = {flip};
+  const json report = json::parse(three(copy)[0].out);
+  CHECK(report["exit_code"] == 6);
+  CHECK(report["error"]["kind"] == "verification");
+  CHECK(report["error"]["code"] == 6);
+  CHECK_THAT(report["error"]["message"].get<std::string>(),
+             ContainsSubstring("wrong data") && !ContainsSubstring("mgpu: error"));
+}
+
+TEST_CASE("a rank that falls silent is given up, and its node is excluded", "[ranks]") {
+  Mail mail(2);
+  ThreadTeam team(mail, 0);
+  Request request;
+  request.format = Format::json;
+  request.sampling.timeout = 1e-9;  // patience is five seconds more
+  Console console;
+  std::string out, err;
+  console.out = [&](std::string_view bytes) {
+    out += bytes;
+    return 0;
+  };
+  console.err = [&](std::string_view bytes) { err += bytes; };
+  Ranks ranks(team, request, "node1", console);
+  ranks.open();
+  const Report own;
+  ranks.observe(own, [] {});
+  ThreadTeam(mail, 1).send(0, "dnode2\nGPU-1");
+  CHECK(ranks.finish({}) == 7);
+  const json report = json::parse(out);
+  CHECK(report["error"]["kind"] == "timeout");
+  CHECK(report["missing"][0]["host"] == "node2");
+  CHECK(report["exclude"] == "node2");
+  CHECK_THAT(err, ContainsSubstring("rank 1 has been silent for 5 s"));
+}
+
 TEST_CASE("a report cannot be written: every rank ends with 1", "[ranks]") {
   Launch two = launch(2, 2);
   two.ranks[0].out_errno = ENOSPC;
   const auto outcomes = two(copy);
   CHECK(codes(outcomes) == std::vector{1, 1});
   CHECK_THAT(outcomes[0].err, ContainsSubstring("cannot write to stdout"));
+
+  const auto full = launch(2, 2)(with(copy, {"-o", "json:/dev/full"}));
+  CHECK(codes(full) == std::vector{1, 1});
+  const json report = json::parse(full[0].out);
+  CHECK(report["exit_code"] == 1);
+  CHECK_THAT(report["error"]["message"].get<std::string>(), ContainsSubstring("/dev/full"));
 }
 
 TEST_CASE("ranks that see the same devices share them, others use what they see", "[ranks]") {
-  CHECK(shares({{"a", "b"}, {"a", "b"}}) == std::vector<std::string>{"0/2", "1/2"});
-  CHECK(shares({{"a"}, {"b"}, {"c"}}) == std::vector<std::string>{"0/1", "0/1", "0/1"});
-  for (const std::string& word : shares({{"a", "b"}, {"b", "c"}}))
-    CHECK_THAT(word, ContainsSubstring("see different devices"));
+  const auto shares = [](const std::vector<std::optional<Seen>>& seen) {
+    std::vector<std::string> words;
+    for (const Dealt& dealt : deal(seen))
+      words.push_back(dealt.refusal.empty() ? std::to_string(dealt.share.index) + "/" +
+                                                  std::to_string(dealt.share.count)
+                                            : dealt.refusal);
+    return words;
+  };
+  const Seen both{"node1", {"a", "b"}}, there{"node2", {"a", "b"}};
+  CHECK(shares({both, there, both, std::nullopt}) ==
+        std::vector<std::string>{"0/2", "0/1", "1/2", "0/1"});
+  CHECK(shares({Seen{"n", {"a"}}, Seen{"n", {"b"}}, Seen{"n", {"c", "d"}}}) ==
+        std::vector<std::string>{"0/1", "0/1", "0/1"});
+  for (const std::string& word : shares({both, Seen{"node1", {"b", "c"}}}))
+    CHECK_THAT(word, ContainsSubstring("ranks 0, 1 on node1 see different devices"));
 }
 
 TEST_CASE("after a signal rank 0 writes what it has and names who did not report", "[ranks]") {
@@ -289,10 +380,11 @@ TEST_CASE("after a signal rank 0 writes what it has and names who did not report
   };
   console.err = [&](std::string_view bytes) { err += bytes; };
   Ranks ranks(team, request, "node1", console);
+  ranks.open();
   Report own;
   own.complete = false;
   own.exit_code = 143;
-  ranks.observe(own);
+  ranks.observe(own, [] {});
 
   // Rank 1 has told its host and has sent a case; rank 2 has said nothing at all.
   json line = json::parse(
@@ -315,6 +407,39 @@ TEST_CASE("after a signal rank 0 writes what it has and names who did not report
   CHECK(report["missing"][0]["last_case"] == line["cases"][0]["key"]);
   CHECK(report["missing"][1]["rank"] == 2);
   CHECK(report["gpus"].size() == 1);
+  CHECK(report["exclude"].is_null());  // nobody knows which of them died
+}
+
+TEST_CASE("what is at hand is written at a signal, and files get what comes after", "[ranks]") {
+  const TemporaryDirectory directory;
+  Mail mail(2);
+  ThreadTeam team(mail, 0);
+  Request request;
+  request.format = Format::json;
+  request.outputs = {{Format::json, directory.file("all.json")}};
+  Console console;
+  std::string out;
+  console.out = [&](std::string_view bytes) {
+    out += bytes;
+    return 0;
+  };
+  console.err = [](std::string_view) {};
+  Ranks ranks(team, request, "node1", console);
+  ranks.open();
+  Report own;
+  own.complete = false;
+  own.exit_code = 143;
+  ranks.observe(own, [] {});
+  ThreadTeam(mail, 1).send(0, "dnode2\nGPU-1");
+  ranks.alive();
+  ranks.interrupt(SIGTERM);
+  while (contents(directory.file("all.json")).empty()) std::this_thread::yield();
+
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK(ranks.finish(stop.get_token()) == 143);
+  CHECK(json::parse(out)["missing"][0]["host"] == "node2");
+  CHECK(json::parse(contents(directory.file("all.json")))["exit_code"] == 143);
 }
 
 TEST_CASE("a hang on rank 0 leaves with the report of all", "[ranks]") {

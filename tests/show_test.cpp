@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Saved results shown again: rounds as one trial, files side by side.
+#include "command_line.hpp"
 #include "report/report.hpp"
 #include "sample_report.hpp"
 #include "simulation.hpp"
@@ -169,6 +170,66 @@ TEST_CASE("a saved run without a case says so, and why", "[show]") {
   document["error"] = nullptr;
   std::ofstream(file) << document;
   CHECK_THAT(Simulation{}({"show", file}).out, ContainsSubstring("no case was measured"));
+}
+
+TEST_CASE("bytes of devices are in one unit, exact where that is short", "[show]") {
+  TemporaryDirectory directory;
+  const auto table_of = [&](Bytes first, Bytes second) {
+    Report report = report_of({1e6, 2e6});
+    report.cases[0].per_device[0].bytes = first;
+    report.cases[0].per_device[1].bytes = second;
+    return show({saved(directory, "bytes.json", {report})});
+  };
+  CHECK_THAT(table_of(2'000'000'000, 1'500'000'000),
+             ContainsSubstring("  2 GB  ") && ContainsSubstring("  1.5 GB  "));
+  CHECK_THAT(table_of(Bytes{1906} << 20, 2'001'436'672),
+             ContainsSubstring("  1.86 GiB  ") && !ContainsSubstring("MiB"));
+  CHECK_THAT(table_of(4096, 0), ContainsSubstring("  4 KiB  ") && ContainsSubstring("  0 B  "));
+}
+
+TEST_CASE("results of two backends are no fleet, and a fleet is none to merge", "[show]") {
+  TemporaryDirectory directory;
+  const std::string gpus = directory.file("gpus.jsonl"), cpus = directory.file("cpus.jsonl"),
+                    fleet = directory.file("fleet.json");
+  REQUIRE(Simulation{}({"copy", "--samples", "3", "-o", gpus}).code == 0);
+  Simulation host;
+  host.edit = [](Machine& machine) { machine.backend = BackendKind::host; };
+  REQUIRE(host({"copy", "--backend", "host", "--samples", "3", "-o", cpus}).code == 0);
+  const Outcome mixed = Simulation{}({"merge", gpus, cpus, "-o", fleet});
+  CHECK(mixed.code == 2);
+  CHECK_THAT(mixed.err, ContainsSubstring(gpus + " holds trials of the backend cuda, " + cpus +
+                                          " of host: merge"));
+  CHECK_FALSE(std::filesystem::exists(fleet));
+  REQUIRE(Simulation{}({"merge", gpus, "-o", fleet}).code == 0);
+  const Outcome again = Simulation{}({"merge", fleet});
+  CHECK(again.code == 2);
+  CHECK_THAT(again.err,
+             ContainsSubstring(fleet + ": is a fleet already: mgpu show " + fleet + " prints it"));
+}
+
+TEST_CASE("a merge is written as JUnit, and added to lines that are there", "[show]") {
+  TemporaryDirectory directory;
+  const std::string run = directory.file("run.jsonl"), tests = directory.file("fleet.xml"),
+                    lines = directory.file("fleet.jsonl");
+  REQUIRE(Simulation{}({"copy", "--samples", "3", "-o", run}).code == 0);
+  for (int i = 0; i < 2; ++i)
+    REQUIRE(
+        Simulation{}({"merge", run, "-o", tests, "-o", lines, i ? "--append" : "--quiet"}).code ==
+        0);
+  CHECK_THAT(contents(tests), ContainsSubstring("<testsuite name=\"mgpu merge\" tests=\"2\""));
+  const std::string text = contents(lines);
+  CHECK(std::ranges::count(text, '\n') == 2);
+}
+
+TEST_CASE("merge writes JUnit and adds to a file, compare writes JUnit and adds to none",
+          "[show]") {
+  CHECK(request("merge a.jsonl -o b.xml").outputs.at(0).format == Format::xml);
+  CHECK(request("merge a.jsonl -o b.jsonl --append").append);
+  CHECK(request("merge a.jsonl -o b.jsonl --force").force);
+  CHECK(request("compare a.jsonl b.jsonl -o c.xml --force").force);
+  CHECK(holds(refusal("compare a.jsonl b.jsonl --append").value_or(""), "unknown option"));
+  CHECK(holds(refusal("merge a.jsonl -o b.svg").value_or(""), ".md .xml, or"));
+  CHECK_FALSE(holds(immediate("merge --help"), "by position"));
 }
 
 TEST_CASE("an input that cannot be read leaves no output behind", "[show]") {

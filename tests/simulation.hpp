@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app.hpp"
+#include "environment.hpp"
 #include "faulty.hpp"
 #include "sim.hpp"
 

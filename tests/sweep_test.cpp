@@ -263,6 +263,23 @@ TEST_CASE("device memory of one size is allocated once for all cases of a sweep"
             log, [](const std::string& line) { return line.starts_with("allocate"); }) == 2);
 }
 
+TEST_CASE("a sweep holds no memory that no later case takes") {
+  Simulation simulation;
+  std::vector<std::string> log;
+  simulation.options.log = &log;
+  simulation(
+      sweep({"--gpus", "0", "--size", "1MiB,4MiB", "--split", "1,2", "--engine", "kernel,memcpy"}));
+  // Two sizes by two arrays, whole and then in halves, and never both: what was whole is freed
+  // before the last of the halves is allocated.
+  int held = 0, most = 0;
+  for (const std::string& line : log) {
+    held += line.starts_with("allocate") ? 1 : line.starts_with("free buffer") ? -1 : 0;
+    most = std::max(most, held);
+  }
+  CHECK(held == 0);
+  CHECK(most == 8);
+}
+
 TEST_CASE("a dry run of a sweep prints every case and measures none") {
   Simulation simulation;
   std::vector<std::string> log;

@@ -149,14 +149,14 @@ TEST_CASE("what was not verified is named", "[sweep]") {
   CHECK(has(text_of(report), " not verified\n"));
 }
 
-TEST_CASE("cases as fast as the best share its star", "[sweep]") {
+TEST_CASE("cases as fast as the best share its star and are named", "[sweep]") {
   Report report = sample_sweep();
   report.cases[2] = report.cases[0];
   report.cases[2].what.engine = Engine::memcpy;
   const std::string text = text_of(report);
   CHECK(has(text, "\n 1* "));
   CHECK(has(text, "\n 3* "));
-  CHECK(has(text, " best at 1 MiB: * 14.5 μs; the others take as long\n"));
+  CHECK(has(text, " best at 1 MiB: rows 1, 3 (*) 14.5 μs; the others take as long\n"));
 }
 
 TEST_CASE("the preset issue-2615 looks like the issue's table", "[sweep]") {

@@ -234,7 +234,7 @@ TEST_CASE("documents that name no device, kind or verdict are refused", "[topolo
   CHECK(refusal("\"numa\": 2,", "\"numa\": 2000000000,") == "topo.json: /host/numa: is 2000000000");
 }
 
-TEST_CASE("the text of any machine fits 100 columns", "[topology]") {
+TEST_CASE("the text of any machine fits 80 columns", "[topology]") {
   auto machines = all_machines();
   Machine& named = machines.emplace_back(nvswitch(8));
   for (Device& gpu : named.devices) {
@@ -246,11 +246,12 @@ TEST_CASE("the text of any machine fits 100 columns", "[topology]") {
   std::vector<int> odd;
   for (int cpu = 1; cpu < 256; cpu += 2) odd.push_back(cpu);
   named.host.nodes[0].cpus = odd;
+  machines.push_back(nvswitch(16));
   for (const Machine& machine : machines) {
     std::istringstream text(render(Format::text, topology_of(machine)));
     for (std::string line; std::getline(text, line);) {
       CAPTURE(line);
-      CHECK(columns_of(line) <= 100);
+      CHECK(columns_of(line) <= text_width);
     }
   }
 }
@@ -258,13 +259,14 @@ TEST_CASE("the text of any machine fits 100 columns", "[topology]") {
 TEST_CASE("the text shows devices, ports, links, claims and health", "[topology]") {
   const std::string text = render(Format::text, topology_of(pcie_two_nodes()));
   for (const char* line :
-       {" host: 64 CPUs (32 of them allowed here), 2 NUMA nodes, 512 GiB, kernel 6.1.0-28-amd64\n",
+       {" host: 64 CPUs (32 of them allowed here), 2 NUMA nodes, 512 GiB, kernel\n   "
+        "6.1.0-28-amd64\n",
         "         1  256 GiB     0  none   2-3\n",
         "   3  NVIDIA A10  22.0 GiB  600 GB/s  00000000:4a:00.0     1  0 of 32\n",
-        "   1  GPU-9a1e0c5d-31f4-4a08-b9c3-000000000001      8.6   72  6.00 MiB  off  default\n",
+        "   1  GPU-9a1e0c5d-31f4-4a08-b9c3-000000000001  8.6   72  6.00 MiB  off  default\n",
         "   3  gen 1 x8   2.00 GB/s  gen 4 x16  31.5 GB/s\n",
         " PCIe runs at a lower generation while it is idle\n",
-        "   2  345 of 1980  3201 of 3201  76 of 700 W  31                2  sw-power-cap\n",
+        "   2  345 of 1980  3201 of 3201  76 of 700 W  31       2  sw-power-cap\n",
         " unified memory: managed memory, used by CPUs and GPUs at once, pageable memory\n",
         "\n links:\n GPU    0    1    2    3\n   0    X  PIX  SYS  SYS\n   1  PIX    X  SYS  SYS\n"
         "   2  SYS  SYS    X  PIX\n   3  SYS  SYS  PIX    X\n PIX   one PCIe bridge at most\n"
@@ -280,12 +282,12 @@ TEST_CASE("the text shows devices, ports, links, claims and health", "[topology]
   }
   const std::string healthy = render(Format::text, topology_of(nvswitch(2)));
   CHECK(has(healthy,
-            "\n peer access that each GPU claims to the memory of the others: read, write, "
-            "atomics\n"));
-  CHECK(has(healthy, "\n health: nothing found\n"));
+            "\n peer access that each GPU claims to the memory of the others: read, write,\n"
+            "   atomics\n"));
+  CHECK(has(healthy, "\n health: nothing found without measuring (topo --measure does)\n"));
   CHECK_FALSE(has(healthy, "at best"));
   CHECK(has(render(Format::text, topology_of(nvml_missing())),
-            ", NVML unavailable: libnvidia-ml.so.1:"));
+            ", NVML unavailable:\n   libnvidia-ml.so.1: cannot open"));
 }
 
 TEST_CASE("what was proved and measured has a matrix each", "[topology]") {
@@ -293,14 +295,42 @@ TEST_CASE("what was proved and measured has a matrix each", "[topology]") {
   CHECK(has(text, "\n proved by copies that were verified:\n GPU     0    1"));
   CHECK(has(text, "\n   1  FAIL    X  yes"));
   CHECK(has(text, "\n measured of each GPU alone and with the host, GB/s copied:\n"));
-  CHECK(has(text,
-            "\n host to device by memcpy, NUMA node 1  55.2  55.2  55.2  55.2  55.2  55.2  55.2  "
-            "55.2\n"));
+  CHECK(has(text, "\n host to device by memcpy, NUMA node 1  55.2  55.2  55.2  55.2\n"));
   CHECK(has(text,
             "\n measured read by kernel, GB/s copied:\n GPU    0    1    2    3    4    5    6"
             "    7\n   0    X  397  398"));
   CHECK(has(text, "\n measured latency, ns:\n"));
   CHECK(has(text, "\n   7  828  828"));
+}
+
+TEST_CASE("a matrix too wide for a line follows in parts, each with its rows' names",
+          "[topology]") {
+  const std::string text = render(Format::text, topology_of(nvswitch(16)));
+  CHECK(has(text,
+            "\n links:\n GPU     0     1     2     3     4     5     6     7\n   0     X  NV18"));
+  CHECK(has(text, "\n GPU     8     9   10    11    12    13    14    15\n   0  NV18  NV18"));
+}
+
+TEST_CASE("a column that finds no room is named, a long name is shortened", "[topology]") {
+  Machine machine = one_gpu();
+  machine.devices[0].name = "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition";
+  machine.devices[0].compute_mode = "exclusive_process";
+  const std::string text = render(Format::text, topology_of(machine));
+  CHECK(has(text, "\n GPU  UUID                                       CC  SMs  ECC  mode\n"));
+  CHECK(has(text, "  exclusive process\n left out at 80 columns: L2\n"));
+  CHECK(has(text, "\n   0  NVIDIA RTX PRO 6000 Black…  140 GiB  "));
+}
+
+TEST_CASE("nothing found is told with what was looked at, and by no run that failed",
+          "[topology]") {
+  Machine machine = nvswitch(2);
+  machine.links[0].proved = true;
+  Report report = topology_of(machine);
+  CHECK(has(render(Format::text, report), "\n health: nothing found\n"));
+  report.error = ErrorInfo{ErrorKind::timeout, "GPU 0 did not answer", 0};
+  CHECK_FALSE(has(render(Format::text, report), "health"));
+  report.machine.links[0].proved = false;
+  CHECK(has(render(Format::text, report), "\n health:\n - GPU 0 claims access to GPU 1, but"));
 }
 
 TEST_CASE("CSV has a row for each device, link and measured rate", "[topology]") {

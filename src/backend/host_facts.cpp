@@ -192,6 +192,7 @@ Launched launched() {
     // In a batch script Slurm tells of the tasks that srun may start.
     const bool started = rank != std::string_view("SLURM_PROCID") || std::getenv("SLURM_STEP_ID");
     found.several = *found.ranks > 1 && started;
+    found.pty = rank == std::string_view("OMPI_COMM_WORLD_RANK");
     return found;
   }
   return {};

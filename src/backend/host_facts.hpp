@@ -64,6 +64,7 @@ Bytes available_on_node(int node);
 struct Launched {
   std::optional<int> rank, ranks;
   bool several = false;  ///< it was started with others; a batch script of several tasks is one
+  bool pty = false;      ///< stdout may look like a terminal, and is the launcher's
 };
 Launched launched();
 

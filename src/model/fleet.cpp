@@ -34,11 +34,14 @@ void take(std::optional<double>& kept, const std::optional<double>& other, Bette
   if (other && (!kept || better(*other, *kept))) kept = other;
 }
 
+void add_once(std::vector<std::string>& failures, std::string failure) {
+  if (std::ranges::find(failures, failure) == failures.end())
+    failures.push_back(std::move(failure));
+}
+
 std::vector<std::string> failures_of(const Report& report) {
   std::vector<std::string> failures;
-  const auto add = [&](const std::string& text) {
-    if (std::ranges::find(failures, text) == failures.end()) failures.push_back(text);
-  };
+  const auto add = [&](std::string text) { add_once(failures, std::move(text)); };
   bool told = false;
   for (const CaseResult& result : report.cases) {
     if (result.outcome != OutcomeKind::failed) continue;
@@ -48,7 +51,8 @@ std::vector<std::string> failures_of(const Report& report) {
   }
   if (report.error && !told)
     add(fmt::format("{}: {}", name(report.error->kind), report.error->message));
-  if (!report.complete && !report.error)
+  // Cut by a signal: whoever sent it, the node did not fail.
+  if (!report.complete && !report.error && report.exit_code < 128)
     add(fmt::format("cut short, exit code {}", report.exit_code));
   return failures;
 }
@@ -108,9 +112,7 @@ void FleetBuilder::add(const Report& report) {
   node.host = host.name;
   if (host.rank && std::ranges::find(node.ranks, *host.rank) == node.ranks.end())
     node.ranks.insert(std::ranges::upper_bound(node.ranks, *host.rank), *host.rank);
-  for (std::string& failure : failures_of(report))
-    if (std::ranges::find(node.failures, failure) == node.failures.end())
-      node.failures.push_back(std::move(failure));
+  for (std::string& failure : failures_of(report)) add_once(node.failures, std::move(failure));
 
   for (const CaseResult& result : report.cases) {
     if (result.outcome != OutcomeKind::measured) continue;
@@ -133,6 +135,7 @@ void FleetBuilder::add(const Report& report) {
       one.name = device.name;
       one.basis = result.basis;
       const std::size_t number = number_of(key, one);
+      if (!part.device_ns) cases_[number].device_times = false;
       const auto [found, added] = gpus_.try_emplace(id_of(number, *gpu));
       Seen& seen = found->second;
       seen.medians.push_back(gpu->median_ns);
@@ -145,6 +148,13 @@ void FleetBuilder::add(const Report& report) {
       ++seen.gpu.rounds;
     }
   }
+}
+
+void FleetBuilder::failed(const std::string& host, const std::string& why) {
+  if (host.empty()) return;
+  FleetNode& node = nodes_[host];
+  node.host = host;
+  add_once(node.failures, why);
 }
 
 Fleet FleetBuilder::finish(double floor) const {
@@ -190,7 +200,6 @@ Fleet FleetBuilder::finish(double floor) const {
     if (node.slow > 0 || !node.failures.empty()) excluded.push_back(host);
     fleet.nodes.push_back(std::move(node));
   }
-  for (const MissingRank& rank : missing_) excluded.push_back(rank.host);
   fleet.exclude = host_list(std::move(excluded));
   return fleet;
 }

@@ -25,7 +25,12 @@ class FleetBuilder {
   /// medians, the greatest maximum.
   void add(const Report& report);
 
-  /// Of a run of several ranks: one that did not end as it should.
+  /// A node that fell silent, or ended as no node should: `why` is a failure of it, told once. An
+  /// empty `host` is nobody's, and changes nothing.
+  void failed(const std::string& host, const std::string& why);
+
+  /// Of a run of several ranks: one that did not report to the end. Whose fault that is it does not
+  /// say.
   void missing(MissingRank rank) { missing_.push_back(std::move(rank)); }
 
   /// `floor` in per cent, see find_outliers.

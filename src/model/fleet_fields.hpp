@@ -32,6 +32,7 @@ void describe(T& c, V&& v) {
   v("case", c.what);
   v("name", c.name);
   v("basis", c.basis);
+  v("device_times", c.device_times);
   v("nodes", c.nodes);
   v("gpus", c.gpus);
   v("bytes", c.bytes);

@@ -35,6 +35,7 @@ struct FleetCase {
   Case what;         ///< of the first node that had it
   std::string name;  ///< model of the GPUs
   Basis basis = Basis::moved;
+  bool device_times = true;  ///< all of them; else some are of the samples
   std::size_t nodes = 0, gpus = 0;
   Bytes bytes = 0;  ///< the most that one of them copies; times below are of so many
   double min_ns = 0, p25_ns = 0, median_ns = 0, p75_ns = 0, max_ns = 0;  ///< of GPUs' medians
@@ -70,7 +71,7 @@ struct Fleet {
   std::vector<FleetNode> nodes;
   std::vector<FleetGpu> gpus;        ///< by case, node, rank and ordinal
   std::vector<FleetCase> cases;      ///< in order of their first appearance
-  std::string exclude;               ///< host_list: a slow GPU, a failure, or a missing rank
+  std::string exclude;               ///< host_list: those with a slow GPU or a failure
   std::vector<MissingRank> missing;  ///< by rank
 };
 

@@ -30,7 +30,12 @@ struct Outliers {
 
 /// An outlier lies further from the median than max(k 1.4826 MAD, floor median), where k = max(3.5,
 /// z(1 - 0.005/N)); `floor` is a share. At least one value. (3.5: Iglewicz and Hoaglin, "How to
-/// Detect and Handle Outliers", 1993; z keeps the false alarms of a large fleet below 1%.)
+/// Detect and Handle Outliers", 1993; z is for fleets so large that 3.5 would be passed by chance.)
+///
+/// False alarms, as the share of healthy fleets with normal noise in which any value is flagged: at
+/// most 1% where the noise's sd is a fifth of the floor or less. With more of it the MAD decides,
+/// and of few values it is itself uncertain: 17% of fleets of 4, 13% of 8, 5% of 64, 2% of 256, 1%
+/// of 1000 and more where the floor is 0. Noise with tails is flagged more often still.
 Outliers find_outliers(std::span<const double> values, double floor);
 
 }  // namespace mgpu

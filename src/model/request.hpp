@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/gpus.hpp"
+#include "model/share.hpp"
 #include "model/units.hpp"
 #include "model/wanted.hpp"
 #include "model/words.hpp"
@@ -92,17 +93,11 @@ struct OutputSpec {
   std::string path;
 };
 
-/// This process' part of the devices, where several share them: of each list of --gpus it takes the
-/// part `index` of `count`.
-struct Share {
-  int index = 0, count = 1;
-};
-
 struct Request {
   Command command = Command::copy;
   BackendKind backend = BackendKind::cuda;
   std::optional<int> host_devices;
-  Share share;
+  Share share;                   ///< where several processes share the devices
   std::vector<CaseSpec> cases;   ///< of copy: one
   std::optional<Preset> preset;  ///< of sweep, as are the axes: outermost first
   std::vector<Axis> axes;

@@ -23,7 +23,7 @@ struct BufferSpec {
   MemoryKind kind = MemoryKind::device;
   Site site;  ///< where it lives; managed: where it is first touched, of its first slice
   Bytes bytes = 0;
-  bool operator==(const BufferSpec&) const = default;
+  auto operator<=>(const BufferSpec&) const = default;
 };
 
 /// A part of a buffer of the schedule, by number.

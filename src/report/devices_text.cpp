@@ -7,12 +7,40 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <span>
 #include <vector>
 
 namespace mgpu {
 namespace {
+
+/// In one unit, for the eye to compare them: as they are where all are short so, else rounded. What
+/// is idle has 0 B.
+std::vector<std::string> bytes_cells(const std::vector<DeviceResult>& devices) {
+  constexpr std::size_t short_enough = 8;
+  constexpr std::string_view idle = "0 B";
+  constexpr auto units = std::to_array<std::string_view>({"B", "KiB", "MiB", "GiB", "TiB", "PiB"});
+  const Bytes most = std::ranges::max(devices, {}, &DeviceResult::bytes).bytes;
+  const auto unit_of = [](const std::string& text) { return text.substr(text.find(' ') + 1); };
+  const std::string unit = unit_of(format_bytes(most));
+  std::vector<std::string> exact, rounded;
+  for (const DeviceResult& device : devices) exact.push_back(format_bytes(device.bytes));
+  if (std::ranges::all_of(exact, [&](const std::string& text) {
+        return text.size() <= short_enough && (unit_of(text) == unit || text == idle);
+      }))
+    return exact;
+  std::size_t power = 0;
+  double scale = 1;
+  for (; static_cast<double>(most) / scale >= 1000 && power + 1 < units.size(); ++power)
+    scale *= 1024;
+  for (const DeviceResult& device : devices)
+    rounded.push_back(
+        device.bytes == 0
+            ? std::string(idle)
+            : fmt::format("{:.2f} {}", static_cast<double>(device.bytes) / scale, units[power]));
+  return rounded;
+}
 
 std::string table_of(const CaseResult& result, std::string_view noun) {
   using enum Column::Align;
@@ -32,17 +60,15 @@ std::string table_of(const CaseResult& result, std::string_view noun) {
   };
   const bool no_prefetch = nobody(&DeviceResult::prefetch_ns);
   const bool no_waits = result.what.owner_wait == OwnerWait::none && nobody(&DeviceResult::wait_ns);
-  const auto bytes = [](Bytes n) {
-    const std::string exact = format_bytes(n);
-    return exact.size() <= 8 ? exact : format_memory(n);
-  };
+  const std::vector<std::string> bytes = bytes_cells(result.per_device);
   const auto time = [](const std::optional<double>& ns) {
     return ns ? format_time_short(*ns) : "-";
   };
-  for (const DeviceResult& d : result.per_device) {
+  for (std::size_t row = 0; row < result.per_device.size(); ++row) {
+    const DeviceResult& d = result.per_device[row];
     const std::vector<std::string> cells = {std::to_string(d.index),
                                             std::to_string(d.slices),
-                                            bytes(d.bytes),
+                                            bytes[row],
                                             time(d.device_ns),
                                             no_prefetch ? "-" : time(d.prefetch_ns),
                                             time(d.launch_ns),

@@ -204,9 +204,12 @@ class Page {
         fleet_.cases, [&](const FleetCase& c) { return c.name == fleet_.cases[0].name; });
 
     SweepTable out = table(
-        fmt::format("{}: {}{}; medians of each {}'s device time", several() ? "cases" : "case",
-                    common_phrase(all, backend_),
-                    one_model ? ", " + printable(fleet_.cases[0].name) : "", device_noun(backend_)),
+        fmt::format(
+            "{}: {}{}; medians of each {}'s {}{}", several() ? "cases" : "case",
+            common_phrase(all, backend_), one_model ? ", " + printable(fleet_.cases[0].name) : "",
+            device_noun(backend_),
+            std::ranges::all_of(fleet_.cases, &FleetCase::device_times) ? "device time" : "time",
+            has_equal_slices() ? "" : ", times scaled to the largest slice"),
         case_findings, rows, several_noun());
     if (several()) {
       std::vector<Column> names = {{"case", {}, right, 0}};
@@ -223,13 +226,27 @@ class Page {
       out.columns.insert(out.columns.begin(), names.begin(), names.end());
     }
     if (fleet_.cases.size() > shown) out.lines.push_back(more(fleet_.cases.size(), shown));
-    if (std::ranges::any_of(fleet_.cases, [](const FleetCase& c) { return !c.threshold; }))
-      out.lines.push_back(
-          fmt::format("fewer than {} {}: none is judged", enough_to_judge, several_noun()));
+    if (judged() > 0 && judged() < std::ssize(fleet_.cases))
+      out.lines.push_back("threshold none: " + not_judged());
     return out;
   }
 
   std::string several_noun() const { return std::string(noun_) + 's'; }
+
+  bool has_equal_slices() const {
+    return std::ranges::all_of(fleet_.gpus, [&](const FleetGpu& gpu) {
+      return gpu.bytes == fleet_.cases[index_of(gpu)].bytes;
+    });
+  }
+
+  std::ptrdiff_t judged() const {
+    return std::ranges::count_if(fleet_.cases,
+                                 [](const FleetCase& one) { return one.threshold.has_value(); });
+  }
+
+  std::string not_judged() const {
+    return fmt::format("not judged: a case needs at least {} {}", enough_to_judge, several_noun());
+  }
 
   std::vector<FleetBars> bars() const {
     std::vector<FleetBars> all(fleet_.cases.size());
@@ -249,7 +266,7 @@ class Page {
       if (gpu.outlier) worst.push_back(&gpu);
     std::ranges::stable_sort(worst, std::greater<>{},
                              [](const FleetGpu* gpu) { return std::abs(gpu->ratio - 1); });
-    if (worst.empty()) return {"no outliers", {}, {}, {}, {}};
+    if (worst.empty()) return {judged() > 0 ? "no outliers" : not_judged(), {}, {}, {}, {}};
     const std::size_t shown = std::min(worst.size(), outliers_shown);
     std::vector<GpuRow> rows;
     for (std::size_t i = 0; i < shown; ++i) rows.push_back({*worst[i], number_of(*worst[i])});

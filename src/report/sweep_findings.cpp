@@ -27,9 +27,11 @@ void add_best(const Report& report, const RowNames& names, bool starred,
   for (const BestOfSize& of : contests(report.cases)) {
     double fastest = report.cases[of.best.front()].summary.median;
     for (const std::size_t i : of.best) fastest = std::min(fastest, report.cases[i].summary.median);
+    const std::string rows = !starred              ? names.list(of.best)
+                             : of.best.size() == 1 ? "*"
+                                                   : names.list(of.best) + " (*)";
     lines.push_back(fmt::format(
-        "best at {}: {} {}; {}", format_bytes(of.size), starred ? "*" : names.list(of.best),
-        format_time_short(fastest),
+        "best at {}: {} {}; {}", format_bytes(of.size), rows, format_time_short(fastest),
         of.slowest < 1.005 ? "the others take as long"
                            : fmt::format("the slowest takes {} times as long",
                                          of.slowest < 999.5 ? fmt::format("{:.3g}", of.slowest)

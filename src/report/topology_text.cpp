@@ -8,36 +8,63 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace mgpu {
 namespace {
 
 using enum Column::Align;
 
-constexpr std::size_t width = 100;
+/// Shortens the cells of one column, so that the table fits, to no less than `least`.
+void shorten(std::vector<Column>& columns, std::size_t which, std::size_t least) {
+  const std::size_t whole = width_of(columns), own = width_of(columns[which]);
+  if (whole <= text_width) return;
+  const std::size_t excess = whole - text_width, room = own > excess ? own - excess : 0;
+  for (std::string& cell : columns[which].cells) cell = shortened(cell, std::max(room, least));
+}
+
+std::string fitted(std::vector<Column> columns) {
+  const std::vector<std::string> dropped = fit(columns, text_width);
+  std::string out = table_text(std::move(columns));
+  if (!dropped.empty())
+    out += wrapped(fmt::format(" left out at {} columns: {}", text_width, fmt::join(dropped, ", ")),
+                   3);
+  return out;
+}
 
 /// A column of a table of devices: its header and what it says of one; "" is "n/a".
 struct Cell {
   std::string header;
   std::string (*text)(const Device&);
   Column::Align align = right;
+  int drop = 0;           ///< as of Column
+  std::size_t least = 0;  ///< to which it may be shortened; 0: never
 };
 
 /// A column that says nothing of any device is left out.
 std::string device_table(const Machine& machine, std::vector<Cell> cells) {
   std::vector<Column> columns;
+  std::vector<std::size_t> least;
   for (Cell& cell : cells) {
-    Column column{std::move(cell.header), {}, cell.align};
+    Column column{std::move(cell.header), {}, cell.align, cell.drop};
     bool said = false;
     for (const Device& device : machine.devices) {
       const std::string text = cell.text(device);
       said |= !text.empty();
       column.cells.push_back(text.empty() ? "n/a" : printable(text));
     }
-    if (said) columns.push_back(std::move(column));
+    if (!said) continue;
+    columns.push_back(std::move(column));
+    least.push_back(cell.least);
   }
-  return columns.size() < 2 ? "" : '\n' + table_text(std::move(columns));
+  if (columns.size() < 2) return "";
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (least[i] > 0) shorten(columns, i, least[i]);
+  return '\n' + fitted(std::move(columns));
 }
 
 std::string number(std::optional<int> value) {
@@ -60,7 +87,7 @@ std::string host_line(const Host& host) {
   line += ", " + counted(host.nodes.size(), "NUMA node");
   if (host.memory_bytes) line += ", " + format_memory(*host.memory_bytes);
   if (!host.kernel.empty()) line += ", kernel " + printable(host.kernel);
-  return wrapped(line, 3, " ", width);
+  return wrapped(line, 3);
 }
 
 std::string driver_line(const Driver& driver) {
@@ -69,7 +96,7 @@ std::string driver_line(const Driver& driver) {
   if (!driver.cuda.empty()) line += ", CUDA " + printable(driver.cuda);
   if (!driver.runtime.empty()) line += " (mgpu was built with " + printable(driver.runtime) + ")";
   if (!driver.nvml.empty()) line += ", NVML " + printable(driver.nvml);
-  return wrapped(line, 3, " ", width);
+  return wrapped(line, 3);
 }
 
 std::string node_table(const Machine& machine) {
@@ -85,12 +112,13 @@ std::string node_table(const Machine& machine) {
       if (device.numa == node.number) near.push_back(device.ordinal);
     const std::vector<std::string> cells = {
         std::to_string(node.number), format_memory(node.memory_bytes),
-        std::to_string(node.cpus.size()),
-        node.cpus.empty() ? "none" : shortened(ranges_of(node.cpus), 50),
+        std::to_string(node.cpus.size()), node.cpus.empty() ? "none" : ranges_of(node.cpus),
         near.empty() ? "none" : ranges_of(near)};
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
-  return machine.host.nodes.empty() ? "" : '\n' + table_text(std::move(columns));
+  if (machine.host.nodes.empty()) return "";
+  shorten(columns, 3, 20);
+  return '\n' + fitted(std::move(columns));
 }
 
 /// "16", or "4 of 16" where the process may not use all.
@@ -108,25 +136,23 @@ std::string identities(const Machine& machine) {
   const bool host = machine.backend == BackendKind::host;
   std::vector<Cell> cells = {
       {host ? "device" : "GPU", ordinal},
-      {"name",
-       [](const Device& d) { return shortened(d.name, d.mig ? 34 : 40) + (d.mig ? " (MIG)" : ""); },
-       left},
+      {"name", [](const Device& d) { return d.name + (d.mig ? " (MIG)" : ""); }, left, 0, 26},
       {"memory",
        [](const Device& d) { return d.memory_bytes ? format_memory(*d.memory_bytes) : ""; }},
-      {"peak", [](const Device& d) { return rate(d.memory_peak); }},
+      {"peak", [](const Device& d) { return rate(d.memory_peak); }, right, 1},
       {"PCI address", [](const Device& d) { return d.pci; }, left},
-      {"NUMA", [](const Device& d) { return number(d.numa); }},
-      {"CPUs", cpus_of}};
-  if (host) cells.push_back({"cache", cache_of});
+      {"NUMA", [](const Device& d) { return number(d.numa); }, right, 2},
+      {"CPUs", cpus_of, right, 1}};
+  if (host) cells.push_back({"cache", cache_of, right, 1});
   return device_table(machine, std::move(cells));
 }
 
 std::string properties(const Machine& machine) {
   return device_table(machine, {{"GPU", ordinal},
                                 {"UUID", [](const Device& d) { return d.uuid; }, left},
-                                {"compute", [](const Device& d) { return d.capability; }},
-                                {"SMs", [](const Device& d) { return number(d.sms); }},
-                                {"L2", cache_of},
+                                {"CC", [](const Device& d) { return d.capability; }, right, 1},
+                                {"SMs", [](const Device& d) { return number(d.sms); }, right, 1},
+                                {"L2", cache_of, right, 2},
                                 {"ECC",
                                  [](const Device& d) {
                                    return std::string(!d.ecc ? "" : *d.ecc ? "on" : "off");
@@ -155,12 +181,14 @@ std::string ports(const Machine& machine) {
       {{"GPU", ordinal},
        {"PCIe now", [](const Device& d) { return pcie_phrase(d.pcie.generation, d.pcie.width); },
         left},
-       {"rate", [](const Device& d) { return rate(pcie_rate(d.pcie.generation, d.pcie.width)); }},
+       {"rate", [](const Device& d) { return rate(pcie_rate(d.pcie.generation, d.pcie.width)); },
+        right, 1},
        {"PCIe best",
         [](const Device& d) { return pcie_phrase(d.pcie.best_generation, d.pcie.best_width); },
         left},
        {"rate",
-        [](const Device& d) { return rate(pcie_rate(d.pcie.best_generation, d.pcie.best_width)); }},
+        [](const Device& d) { return rate(pcie_rate(d.pcie.best_generation, d.pcie.best_width)); },
+        right, 1},
        {"NVLinks",
         [](const Device& d) {
           const NvLinks& links = d.nvlinks;
@@ -184,7 +212,7 @@ std::string of(std::optional<int> now, std::optional<int> most) {
 std::string states(const Machine& machine) {
   const auto known = [](const Device& d) { return d.state.has_value(); };
   if (std::ranges::none_of(machine.devices, known)) return "";
-  return device_table(
+  std::string table = device_table(
       machine,
       {{"GPU", ordinal},
        {"SM MHz",
@@ -192,7 +220,8 @@ std::string states(const Machine& machine) {
        {"memory MHz",
         [](const Device& d) {
           return d.state ? of(d.state->memory_mhz, d.state->memory_max_mhz) : "";
-        }},
+        },
+        right, 1},
        {"power",
         [](const Device& d) {
           if (!d.state || !d.state->power_w) return std::string();
@@ -201,15 +230,17 @@ std::string states(const Machine& machine) {
                      : fmt::format("{:.0f} W", *d.state->power_w);
         }},
        {"°C", [](const Device& d) { return d.state ? number(d.state->temperature_c) : ""; }},
-       {"other processes",
-        [](const Device& d) { return d.state ? number(d.state->other_processes) : ""; }},
+       {"others", [](const Device& d) { return d.state ? number(d.state->other_processes) : ""; }},
        {"clocks held down by",
         [](const Device& d) {
           if (!d.state) return std::string();
           const auto& reasons = d.state->event_reasons;
-          return reasons.empty() ? "-" : shortened(fmt::format("{}", fmt::join(reasons, " ")), 24);
+          return reasons.empty() ? "-" : fmt::format("{}", fmt::join(reasons, " "));
         },
-        left}});
+        left, 0, 20}});
+  const bool others = std::ranges::any_of(
+      machine.devices, [](const Device& d) { return d.state && d.state->other_processes; });
+  return others ? table + " others: other processes that compute there\n" : table;
 }
 
 std::string unified_phrase(const Device& device) {
@@ -240,26 +271,57 @@ std::string unified(const Machine& machine) {
                                    : fmt::format(" of GPU{} {}", ordinals.size() == 1 ? "" : "s",
                                                  ranges_of(ordinals)),
                                phrase),
-                   3, " ", width);
+                   3);
   return out.empty() ? out : '\n' + out;
 }
 
-std::string matrices(const Machine& machine) {
+/// No column of a matrix may go, so those that do not fit follow below, in parts of equal size,
+/// each with the first one.
+std::string blocks(const std::vector<Column>& columns) {
+  if (columns.empty()) return "";
+  const std::size_t first = width_of({columns.data(), 1});
+  std::size_t widest = 0;
+  for (const Column& column : std::span(columns).subspan(1))
+    widest = std::max(widest, width_of(column) + 2);
+  const std::size_t room = text_width > first + widest ? (text_width - first) / widest : 1,
+                    count = columns.size() - 1, parts = (count + room - 1) / room;
   std::string out;
-  for (Matrix& matrix : topology_matrices(machine)) {
-    out += fmt::format("\n {}{}\n", printable(matrix.heading), matrix.columns.empty() ? "" : ":");
-    if (!matrix.columns.empty()) out += table_text(std::move(matrix.columns));
-    for (const std::string& note : matrix.notes)
-      out += wrapped(' ' + printable(note), 3, " ", width);
+  for (std::size_t part = 0; part < parts; ++part) {
+    std::vector<Column> some = {columns.front()};
+    some.insert(some.end(), columns.begin() + static_cast<std::ptrdiff_t>(1 + part * count / parts),
+                columns.begin() + static_cast<std::ptrdiff_t>(1 + (part + 1) * count / parts));
+    out += table_text(std::move(some));
   }
   return out;
 }
 
-std::string health(const Machine& machine) {
-  const auto lines = health_of(machine);
-  if (lines.empty()) return "\n health: nothing found\n";
+std::string matrices(const Machine& machine) {
+  std::string out;
+  for (const Matrix& matrix : topology_matrices(machine)) {
+    out += '\n' + wrapped(fmt::format(" {}{}", printable(matrix.heading),
+                                      matrix.columns.empty() ? "" : ":"),
+                          3);
+    out += blocks(matrix.columns);
+    for (const std::string& note : matrix.notes) out += wrapped(' ' + printable(note), 3);
+  }
+  return out;
+}
+
+bool is_measured(const Machine& machine) {
+  return std::ranges::any_of(
+      machine.links, [](const Link& link) { return link.proved || !link.measured.empty(); });
+}
+
+std::string health(const Report& report) {
+  const auto lines = health_of(report.machine);
+  // What a run that failed did not find may be there all the same.
+  if (lines.empty() && report.error) return "";
+  if (lines.empty())
+    return is_measured(report.machine)
+               ? "\n health: nothing found\n"
+               : "\n health: nothing found without measuring (topo --measure does)\n";
   std::string out = "\n health:\n";
-  for (const std::string& line : lines) out += wrapped(" - " + printable(line), 3, " ", width);
+  for (const std::string& line : lines) out += wrapped(" - " + printable(line), 3);
   return out;
 }
 
@@ -270,13 +332,13 @@ std::string topology_text(const Report& report) {
   std::string out =
       wrapped(fmt::format("mgpu topo: {}, {}", printable(machine.host.name),
                           counted(machine.devices.size(), device_noun(machine.backend))),
-              1, " ", width);
+              1);
   out += host_line(machine.host) + driver_line(machine.driver) + node_table(machine);
   if (machine.devices.empty()) return out;
   out += identities(machine);
   if (machine.backend == BackendKind::cuda)
     out += properties(machine) + ports(machine) + states(machine) + unified(machine);
-  return out + matrices(machine) + health(machine);
+  return out + matrices(machine) + health(report);
 }
 
 }  // namespace mgpu
