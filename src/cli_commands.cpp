@@ -268,6 +268,8 @@ void add_merge(Options& o, Draft& d) {
           "how much a GPU may differ from the fleet's median, whatever the noise (default: 5)",
           [&d](const std::string& text) {
             d.request.outlier = parse_percent(text, "--outlier", true);
+            if (d.request.outlier > 1e6)
+              throw bad_value("--outlier", text, "is beyond any outlier: write --outlier 10");
           });
   o.value({"--exclude-file"}, "FILE",
           "write the nodes to leave out, as Slurm's --exclude takes them",

@@ -400,3 +400,17 @@ TEST_CASE("a fleet has no picture", "[fleet]") {
     CHECK_THAT(error.what(), ContainsSubstring("csv"));
   }
 }
+
+TEST_CASE("a host that no list of nodes could name excludes no other", "[fleet]") {
+  const Fleet fleet = fleet_of({node_of("node[1-2]", {1e6, 1e6, 1e6, 3e6}), node_of("a,b", {1e6}),
+                                node_of("node3", {1e6, 1e6, 1e6, 3e6})});
+  CHECK(fleet.exclude == "node3");
+  CHECK_THAT(fleet.nodes.back().failures.at(0), ContainsSubstring("cannot stand in a list"));
+}
+
+TEST_CASE("what cannot be the time of a copy is refused", "[fleet]") {
+  for (const double ns : {5e-324, 1e300}) {
+    FleetBuilder builder;
+    CHECK_THROWS_AS(builder.add(node_of("a", {1e6, ns})), Error);
+  }
+}

@@ -12,6 +12,16 @@
 namespace mgpu {
 namespace {
 
+// Nanoseconds of any copy that ever was, and far from where quotients overflow.
+constexpr double shortest = 1e-3, longest = 1e18;
+
+bool can_be_named(std::string_view host) {
+  return std::ranges::all_of(host, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+           c == '-' || c == '_';
+  });
+}
+
 /// What one GPU took in one result; nothing where that is not known.
 std::optional<FleetGpu> times_of(const CaseResult& result, const DeviceResult& part) {
   FleetGpu gpu;
@@ -129,6 +139,10 @@ void FleetBuilder::add(const Report& report) {
       gpu->uuid = device.uuid;
       gpu->pci = device.pci;
       gpu->name = device.name;
+      if (gpu->median_ns < shortest || gpu->median_ns > longest)
+        throw Error(ErrorKind::usage, fmt::format("{}: device {} takes {} ns, which is no time of "
+                                                  "a copy: leave that result out",
+                                                  host.name, device.ordinal, gpu->median_ns));
       FleetCase one;
       one.key = key;
       one.what = result.what;
@@ -197,7 +211,13 @@ Fleet FleetBuilder::finish(double floor) const {
   for (auto& [host, node] : nodes) {
     node.gpus = copied[host].size();
     node.slow = slow[host].size();
-    if (node.slow > 0 || !node.failures.empty()) excluded.push_back(host);
+    if (node.slow > 0 || !node.failures.empty()) {
+      // In Slurm's lists brackets and commas mean something, and would leave out other nodes.
+      if (can_be_named(host))
+        excluded.push_back(host);
+      else
+        add_once(node.failures, "its name cannot stand in a list of nodes");
+    }
     fleet.nodes.push_back(std::move(node));
   }
   fleet.exclude = host_list(std::move(excluded));

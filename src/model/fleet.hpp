@@ -22,7 +22,7 @@ class FleetBuilder {
  public:
   /// Of `kind` trials. GPUs are told apart by host and UUID, devices without one by host, rank and
   /// ordinal. Results of one case of one GPU are rounds: the least minimum, the median of the
-  /// medians, the greatest maximum.
+  /// medians, the greatest maximum. Throws Error{usage} for a time that cannot be one.
   void add(const Report& report);
 
   /// A node that fell silent, or ended as no node should: `why` is a failure of it, told once. An

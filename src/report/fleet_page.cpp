@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace mgpu {
@@ -119,7 +120,10 @@ class Page {
   Page(const Fleet& fleet, BackendKind backend)
       : fleet_(fleet),
         noun_(backend == BackendKind::host ? "device" : device_noun(backend)),
-        backend_(backend) {}
+        backend_(backend) {
+    for (std::size_t i = 0; i < fleet.cases.size(); ++i)
+      numbers_[{fleet.cases[i].key, fleet.cases[i].name}] = i;
+  }
 
   FleetPage page() const {
     FleetPage page;
@@ -180,12 +184,7 @@ class Page {
 
   template <class Row>
   std::size_t index_of(const Row& of) const {
-    return static_cast<std::size_t>(std::ranges::find_if(fleet_.cases,
-                                                         [&](const FleetCase& one) {
-                                                           return one.key == of.key &&
-                                                                  one.name == of.name;
-                                                         }) -
-                                    fleet_.cases.begin());
+    return numbers_.at({of.key, of.name});
   }
 
   template <class Row>
@@ -331,6 +330,7 @@ class Page {
   const Fleet& fleet_;
   std::string_view noun_;
   BackendKind backend_;
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> numbers_;  // of cases
 };
 
 }  // namespace

@@ -203,17 +203,19 @@ void check_fleet(const Fleet& fleet) {
     refuse_if(!(fleet.cases[c].median_ns > 0),
               fmt::format("/distribution/{}/median_ns: is not above 0", c));
   }
-  const auto is_of = [](const auto& of) {
-    return [&of](const FleetCase& one) { return one.key == of.key && one.name == of.name; };
+  std::map<std::pair<std::string_view, std::string_view>, const FleetCase*> known;
+  for (const FleetCase& one : fleet.cases) known[{one.key, one.name}] = &one;
+  const auto case_of = [&](const auto& of) {
+    const auto found = known.find({of.key, of.name});
+    return found == known.end() ? nullptr : found->second;
   };
   for (std::size_t g = 0; g < fleet.gpus.size(); ++g) {
     const FleetGpu& gpu = fleet.gpus[g];
     const auto refuse_gpu_if = [&](bool wrong, std::string_view what) {
       if (wrong) refuse_if(true, fmt::format("/gpus/{}{}", g, what));
     };
-    const auto one = std::ranges::find_if(fleet.cases, is_of(gpu));
-    refuse_gpu_if(one == fleet.cases.end(),
-                  "/key: names no case of the distribution with GPUs of this name");
+    const FleetCase* one = case_of(gpu);
+    refuse_gpu_if(!one, "/key: names no case of the distribution with GPUs of this name");
     refuse_gpu_if(!std::isfinite(gpu.ratio * one->median_ns), "/ratio: is out of range");
     refuse_gpu_if(gpu.rank.value_or(0) < 0, "/rank: is negative");
     refuse_gpu_if(gpu.ordinal < 0, "/ordinal: is negative");
@@ -225,8 +227,9 @@ void check_fleet(const Fleet& fleet) {
     refuse_if(std::ranges::any_of(node.ranks, [](int rank) { return rank < 0; }),
               fmt::format("/nodes/{}/ranks: one is negative", n));
     for (std::size_t c = 0; c < node.cases.size(); ++c)
-      refuse_if(std::ranges::none_of(fleet.cases, is_of(node.cases[c])),
-                fmt::format("/nodes/{}/cases/{}/key: names no case of the distribution", n, c));
+      if (!case_of(node.cases[c]))
+        refuse_if(true,
+                  fmt::format("/nodes/{}/cases/{}/key: names no case of the distribution", n, c));
   }
   for (std::size_t m = 0; m < fleet.missing.size(); ++m)
     refuse_if(fleet.missing[m].rank < 0, fmt::format("/missing/{}/rank: is negative", m));
