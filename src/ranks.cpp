@@ -5,13 +5,9 @@
 #include "run.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <map>
-#include <set>
 #include <sstream>
 #include <utility>
 
@@ -38,13 +34,6 @@ std::string one_line(std::string text) {
   return text;
 }
 
-std::set<std::string> lines_of(const std::string& text) {
-  std::set<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.insert(line);
-  return lines;
-}
-
 std::string complaint(std::string_view message) {
   return fmt::format("mgpu: error: {}\n", message);
 }
@@ -61,19 +50,6 @@ enum class Ranks::Word : char {
   alive = 'a',
   done = 'e',  // complete, code and kind of error; its message; complaints
   code = 'x',  // of all, and whether a rank is gone
-};
-
-// What rank 0 knows of one, itself included.
-struct Ranks::Peer {
-  std::string host;
-  std::optional<Seen> seen;
-  std::string last_case;
-  std::string complaints;
-  std::optional<ErrorInfo> error;
-  Nanos heard = 0;
-  std::size_t ready = 0;  // as in Ranks
-  int code = 0;
-  bool ended = false, complete = false;
 };
 
 Ranks::Ranks(Team& team, const Request& asked, std::string host, const Console& console)
@@ -108,7 +84,7 @@ Ranks::Ranks(Team& team, const Request& asked, std::string host, const Console& 
   };
   if (first()) {
     peers_.resize(static_cast<std::size_t>(team_.size()));
-    for (Peer& peer : peers_) peer.heard = heard_;
+    for (RankState& peer : peers_) peer.heard = heard_;
     peers_[0].host = host_;
     return;
   }
@@ -187,7 +163,7 @@ void Ranks::heed(int from, Word word, const std::string& text) {
     return;
   }
   const std::lock_guard lock(mutex_);
-  Peer& peer = peers_[static_cast<std::size_t>(from)];
+  RankState& peer = peers_[static_cast<std::size_t>(from)];
   peer.heard = steady_now();
   if (peer.ended) return;  // it was given up
   switch (word) {
@@ -222,7 +198,7 @@ void Ranks::heed(int from, Word word, const std::string& text) {
   advance();
 }
 
-void Ranks::take(const std::string& lines, Peer& peer) {
+void Ranks::take(const std::string& lines, RankState& peer) {
   std::vector<std::string> notes;
   for (const Report& one : read_reports(lines, "a rank's result", notes)) {
     fleet_.add(one);
@@ -234,11 +210,12 @@ void Ranks::take(const std::string& lines, Peer& peer) {
 // What rank 0 decides as soon as it knows enough.
 void Ranks::advance() {
   const auto all = [&](auto holds) {
-    return std::ranges::all_of(peers_, [&](const Peer& peer) { return peer.ended || holds(peer); });
+    return std::ranges::all_of(peers_,
+                               [&](const RankState& peer) { return peer.ended || holds(peer); });
   };
-  if (!dealt_ && all([](const Peer& peer) { return peer.seen.has_value(); })) {
+  if (!dealt_ && all([](const RankState& peer) { return peer.seen.has_value(); })) {
     std::vector<std::optional<Seen>> seen;
-    for (const Peer& peer : peers_) seen.push_back(peer.seen);
+    for (const RankState& peer : peers_) seen.push_back(peer.seen);
     const std::vector<Dealt> dealt = deal(seen);
     dealt_ = dealt[0];
     for (std::size_t rank = 1; rank < dealt.size(); ++rank)
@@ -247,7 +224,7 @@ void Ranks::advance() {
                              dealt[rank].share.count, dealt[rank].refusal));
   }
   std::optional<std::size_t> least;
-  for (const Peer& peer : peers_)
+  for (const RankState& peer : peers_)
     if (!peer.ended) least = std::min(least.value_or(peer.ready), peer.ready);
   if (!least || *least <= released_) return;
   released_ = *least;
@@ -287,7 +264,7 @@ void Ranks::notice_silence() {
   }
   const std::lock_guard lock(mutex_);
   for (std::size_t rank = 1; rank < peers_.size(); ++rank) {
-    Peer& peer = peers_[rank];
+    RankState& peer = peers_[rank];
     if (peer.ended || now - peer.heard < patience_) continue;
     forsaken_ = peer.ended = true;
     const std::string message = fmt::format("rank {} {}", rank, silence(peer.heard));
@@ -384,7 +361,7 @@ int Ranks::end(const std::stop_token& stop) {
     together = code_ && !forsaken_;
     if (!together) outer_.err(complaints_);
   } else {
-    const auto ended = [&] { return std::ranges::all_of(peers_, &Peer::ended); };
+    const auto ended = [&] { return std::ranges::all_of(peers_, &RankState::ended); };
     wait(stop, ended);
     for (auto left = last_words; !ended() && left > 0ms; left -= between_looks_at_end) {
       std::this_thread::sleep_for(between_looks_at_end);
@@ -393,7 +370,7 @@ int Ranks::end(const std::stop_token& stop) {
     together = !stop.stop_requested() && !forsaken_;
     const std::lock_guard lock(mutex_);
     int code = 0;
-    for (const Peer& peer : peers_) code = graver(code, peer.code);
+    for (const RankState& peer : peers_) code = graver(code, peer.code);
     code_ = publish(code, Stage::last);
     if (!stop.stop_requested()) tell_all(Word::code, fmt::format("{} {:d}", *code_, forsaken_));
   }
@@ -403,25 +380,10 @@ int Ranks::end(const std::stop_token& stop) {
 
 Report Ranks::whole(int code) const {
   Report all = around_;
-  all.kind = ReportKind::fleet;
   all.ended = utc_now();
   all.exit_code = code;
-  const auto weigh = [&](const std::optional<ErrorInfo>& error) {
-    if (!error) return;
-    const int its = exit_code(error->kind), told = all.error ? exit_code(all.error->kind) : 0;
-    if (graver(told, its) != told) all.error = error;
-    all.exit_code = graver(all.exit_code, its);
-  };
-  FleetBuilder fleet = fleet_;
-  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
-    const Peer& peer = peers_[rank];
-    all.complete = all.complete && peer.ended && peer.complete;
-    // Rank 0 is the one that reports.
-    if (!peer.ended && rank > 0) fleet.missing({static_cast<int>(rank), peer.host, peer.last_case});
-    weigh(peer.error);
-  }
-  weigh(unwritten_);
-  all.fleet = fleet.finish(own_.outlier);
+  complete_fleet(all, fleet_, peers_, own_.outlier);
+  if (unwritten_) weigh(all, *unwritten_);
   return all;
 }
 
@@ -435,21 +397,11 @@ int Ranks::publish(int code, Stage stage) {
       printed_ = true;
     }
   }
-  if (!published_) tell_complaints();
+  if (!published_)
+    for (const std::string& line : complaints_of(peers_)) complain(outer_, line + '\n');
   published_ = true;
   written_.notify_all();
   return unwritten_ ? graver(code, exit_code(unwritten_->kind)) : code;
-}
-
-// Each message once, with the ranks that have it; what rank 0 has said of itself not again.
-void Ranks::tell_complaints() const {
-  std::map<std::string, std::vector<std::size_t>> told;
-  for (std::size_t rank = 1; rank < peers_.size(); ++rank)
-    for (const std::string& line : lines_of(peers_[rank].complaints)) told[line].push_back(rank);
-  if (peers_[0].error) told.erase("mgpu: error: " + peers_[0].error->message);
-  for (const auto& [line, ranks] : told)
-    complain(outer_, fmt::format("{} (rank{} {})\n", line, ranks.size() > 1 ? "s" : "",
-                                 fmt::join(ranks, ", ")));
 }
 
 }  // namespace mgpu

@@ -5,6 +5,7 @@
 
 #include "model/fleet.hpp"
 #include "outputs.hpp"
+#include "rank_state.hpp"
 #include "team.hpp"
 
 #include <condition_variable>
@@ -79,7 +80,6 @@ class Ranks {
 
  private:
   enum class Word : char;
-  struct Peer;
 
   bool first() const { return team_.rank() == 0; }
   void look_around();
@@ -92,11 +92,10 @@ class Ranks {
   void wait(const std::stop_token& stop, Condition reached);
   void notice_silence();
   int end(const std::stop_token& stop);
-  void take(const std::string& lines, Peer& peer);
+  void take(const std::string& lines, RankState& peer);
   Report whole(int code) const;
   enum class Stage { early, last };
   int publish(int code, Stage stage);
-  void tell_complaints() const;
 
   Team& team_;
   const Request& asked_;
@@ -119,7 +118,7 @@ class Ranks {
   // Of rank 0, and under the mutex.
   std::mutex mutex_;
   std::condition_variable written_;
-  std::vector<Peer> peers_;
+  std::vector<RankState> peers_;  // this one included
   FleetBuilder fleet_;
   Report around_;  // what surrounds the fleet in its document
   Outputs outputs_;

@@ -70,8 +70,8 @@ std::string room(const std::string& file) {
       {"topology", "measure"}, {"buffers", "measure"}, {"memory", "measure"},
       {"run", "app"},          {"gate", "app"},        {"saved", "app"},
       {"show", "app"},         {"pictures", "app"},    {"ranks", "app"},
-      {"outputs", "app"},      {"file", "app"},        {"team", "team"},
-      {"version", "version"}};
+      {"rank", "app"},         {"outputs", "app"},     {"file", "app"},
+      {"team", "team"},        {"version", "version"}};
   const auto found = top_level.find(file.substr(0, file.find_first_of("_.")));
   return found == top_level.end() ? "" : found->second;
 }
