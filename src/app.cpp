@@ -333,7 +333,7 @@ int run_with_others(const Request& request, const Console& console,
                     std::span<const BackendRow> backends, Team& team) {
   const std::string host = host_facts().name;
   std::stop_source stop;
-  Ranks ranks(team, request, host, console);
+  Ranks ranks(team, request, host, console, patience_with(request.sampling.timeout));
   try {
     Request named = request;
     expand_names(named, team.rank(), host);

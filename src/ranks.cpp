@@ -25,10 +25,6 @@ constexpr Nanos between_signs = 1'000'000'000;
 // a second after its SIGTERM, or as soon as all ranks but one have left: so those wait for rank 0.
 constexpr auto last_words = 300ms, until_written = 400ms, lingering = 700ms;
 
-Nanos patience_with(double timeout) {
-  return timeout > 0 ? to_nanos(2 * timeout + 5) : 0;
-}
-
 std::string one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   return text;
@@ -52,14 +48,19 @@ enum class Ranks::Word : char {
   code = 'x',  // of all, and whether a rank is gone
 };
 
-Ranks::Ranks(Team& team, const Request& asked, std::string host, const Console& console)
+Nanos patience_with(double timeout) {
+  return timeout > 0 ? to_nanos(2 * timeout + 5) : 0;
+}
+
+Ranks::Ranks(Team& team, const Request& asked, std::string host, const Console& console,
+             Nanos patience)
     : team_(team),
       asked_(asked),
       host_(std::move(host)),
       outer_(console),
       own_(asked),
       console_(console),
-      patience_(patience_with(asked.sampling.timeout)),
+      patience_(patience),
       heard_(steady_now()),
       outputs_(asked, console, [this](const Error& error) {
         complain(outer_, complaint(error.what()));
@@ -252,7 +253,7 @@ void Ranks::notice_silence() {
   if (patience_ == 0) return;
   const Nanos now = steady_now();
   const auto silence = [&](Nanos since) {
-    return fmt::format("has been silent for {:.0f} s", static_cast<double>(now - since) / 1e9);
+    return fmt::format("has been silent for {:.3g} s", static_cast<double>(now - since) / 1e9);
   };
   if (!first()) {
     if (now - heard_ < patience_) return;

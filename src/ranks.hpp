@@ -20,14 +20,17 @@
 
 namespace mgpu {
 
+/// How long a rank may be silent: twice what one step may take, in seconds, and five seconds; 0:
+/// for ever.
+Nanos patience_with(double timeout);
+
 /// Rank 0 hears of everything, decides, and writes; the others send and wait for its word. Waiting
-/// ends when a stop is requested, and for a rank that has been silent for longer than any step may
-/// take (twice --timeout and five seconds). For the thread that made it, unless a member says
-/// otherwise.
+/// ends when a stop is requested, and for a rank that has been silent for too long. For the thread
+/// that made it, unless a member says otherwise.
 class Ranks {
  public:
   /// `asked` and `console` must outlive it.
-  Ranks(Team& team, const Request& asked, std::string host, const Console& console);
+  Ranks(Team& team, const Request& asked, std::string host, const Console& console, Nanos patience);
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
