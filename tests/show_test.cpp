@@ -191,10 +191,12 @@ TEST_CASE("results of two backends are no fleet, and a fleet is none to merge", 
   TemporaryDirectory directory;
   const std::string gpus = directory.file("gpus.jsonl"), cpus = directory.file("cpus.jsonl"),
                     fleet = directory.file("fleet.json");
-  REQUIRE(Simulation{}({"copy", "--samples", "3", "-o", gpus}).code == 0);
+  REQUIRE(Simulation{}({"copy", "--size", "1MiB", "--samples", "3", "-o", gpus}).code == 0);
   Simulation host;
   host.edit = [](Machine& machine) { machine.backend = BackendKind::host; };
-  REQUIRE(host({"copy", "--backend", "host", "--samples", "3", "-o", cpus}).code == 0);
+  REQUIRE(
+      host({"copy", "--size", "1MiB", "--backend", "host", "--samples", "3", "-o", cpus}).code ==
+      0);
   const Outcome mixed = Simulation{}({"merge", gpus, cpus, "-o", fleet});
   CHECK(mixed.code == 2);
   CHECK_THAT(mixed.err, ContainsSubstring(gpus + " holds trials of the backend cuda, " + cpus +
@@ -211,7 +213,7 @@ TEST_CASE("a merge is written as JUnit, and added to lines that are there", "[sh
   TemporaryDirectory directory;
   const std::string run = directory.file("run.jsonl"), tests = directory.file("fleet.xml"),
                     lines = directory.file("fleet.jsonl");
-  REQUIRE(Simulation{}({"copy", "--samples", "3", "-o", run}).code == 0);
+  REQUIRE(Simulation{}({"copy", "--size", "1MiB", "--samples", "3", "-o", run}).code == 0);
   for (int i = 0; i < 2; ++i)
     REQUIRE(
         Simulation{}({"merge", run, "-o", tests, "-o", lines, i ? "--append" : "--quiet"}).code ==
