@@ -275,8 +275,8 @@ TEST_CASE("a reader that takes one line ends the run with 0, quietly, and the fi
 }
 
 TEST_CASE("a pipe that its other holder made non-blocking gets the whole report", "[reliability]") {
-  const Ended ended = start(
-      host_copy({"--size", "4KiB", "--samples", "300", "--seconds", "60", "--json"}), {}, [] {
+  const Ended ended =
+      start(host_copy({"--size", "4KiB", "--samples", "300", "--seconds", "60", "--json"}), {}, [] {
         fcntl(STDOUT_FILENO, F_SETFL, fcntl(STDOUT_FILENO, F_GETFL) | O_NONBLOCK);
         fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 4096);  // less than the report
       });
