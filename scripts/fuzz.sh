@@ -13,13 +13,13 @@ if [[ $# -gt 1 || ! $seconds =~ ^[1-9][0-9]*$ ]]; then
 fi
 cmake --workflow --preset fuzz
 
-# An input that takes more than 2 s or 512 MiB is a finding as well. The quarantine of freed memory
+# An input that takes more than 10 s or 512 MiB is a finding as well. The quarantine of freed memory
 # would count, and looking for returned stack frames makes each exception five times as slow.
 fuzz() {
   local target=$1 log=build/fuzz/$1.log result=0
   mkdir -p "build/fuzz/corpus/$target" build/fuzz/findings
   ASAN_OPTIONS=quarantine_size_mb=16:detect_stack_use_after_return=0 \
-    "build/fuzz/targets/$target" -max_total_time="$seconds" -timeout=2 -rss_limit_mb=512 \
+    "build/fuzz/targets/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=512 \
     -print_final_stats=1 -artifact_prefix="build/fuzz/findings/$target-" \
     "build/fuzz/corpus/$target" "tests/fuzz/corpus/$target" >"$log" 2>&1 || result=1
   printf '%-13s %11d inputs, %6d edges\n' "$target" \
