@@ -134,7 +134,7 @@ TEST_CASE("a hang past the timeout writes what there is and leaves with 7") {
   simulation.faults = {hang};
   TemporaryDirectory directory;
   const Outcome outcome = simulation(copy(
-      {"--timeout", "0.05", "-o", directory.file("run.json"), "-o", directory.file("run.jsonl")}));
+      {"--timeout", "0.5", "-o", directory.file("run.json"), "-o", directory.file("run.jsonl")}));
   CHECK(outcome.left_with == 7);
   // The simulated process goes on once it has been left, and writes a second line.
   const std::string lines = contents(directory.file("run.jsonl"));

@@ -302,7 +302,7 @@ TEST_CASE("a hang leaves with 7, and what was measured before it is there", "[ma
     hang.call = Fault::Call::connect;
     hang.nth = 2;
     simulation.faults = {hang};
-    const Outcome outcome = simulation(topo({"--json", "--timeout", "0.05"}));
+    const Outcome outcome = simulation(topo({"--json", "--timeout", "0.5"}));
     CHECK(outcome.left_with == 7);
     CHECK_THAT(outcome.err, ContainsSubstring("in probing peer access: GPU 1 -> GPU 0"));
   }
@@ -311,7 +311,7 @@ TEST_CASE("a hang leaves with 7, and what was measured before it is there", "[ma
     hang.nth = 400;
     simulation.faults = {hang};
     TemporaryDirectory directory;
-    const Outcome outcome = simulation(topo({"--timeout", "0.05", "--format", "csv"}));
+    const Outcome outcome = simulation(topo({"--timeout", "0.5", "--format", "csv"}));
     CHECK(outcome.left_with == 7);
     CHECK_THAT(outcome.out, ContainsSubstring(",local,kernel,,"));
   }

@@ -475,7 +475,7 @@ TEST_CASE("a step that hangs is told with what was found, its phase, lane and de
   FaultyBackend backend(std::make_unique<SimBackend>(), {hang});
   listener.backend = &backend;
   Sampling sampling = few();
-  sampling.timeout = 0.05;
+  sampling.timeout = 0.5;
   const Results results =
       run(backend, {spec("0,1", "1MiB"), spec("0", "2MiB")}, sampling, &listener);
   REQUIRE(listener.cases.size() == 1);

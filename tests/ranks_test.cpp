@@ -453,7 +453,7 @@ TEST_CASE("a hang on rank 0 leaves with the report of all", "[ranks]") {
   hang.call = Fault::Call::sync;
   hang.nth = 30;
   two.ranks[0].faults = {hang};
-  const auto outcomes = two(with(copy, {"--timeout", "0.2"}));
+  const auto outcomes = two(with(copy, {"--timeout", "0.5"}));
   CHECK(outcomes[0].left_with == 7);
   const std::string& out = outcomes[0].out;
   const json report = json::parse(out.substr(0, out.find("\n}\n") + 3));
