@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "team.hpp"
 
-#include "version.hpp"
-
 #if MGPU_HAS_MPI
+#include "model/error.hpp"
+
 #include <list>
 #include <map>
 #include <mpi.h>
@@ -23,6 +23,9 @@ class MpiTeam : public Team {
   MpiTeam() {
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    if (provided < MPI_THREAD_FUNNELED)
+      throw Error(ErrorKind::unavailable,
+                  "this MPI allows no threads: use an mgpu built with another, or without MPI");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // a rank that died is no reason
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);

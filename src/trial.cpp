@@ -15,7 +15,8 @@ namespace mgpu {
 namespace {
 
 constexpr std::int64_t max_event_samples = 100;
-constexpr double event_share = 0.1;  // of --seconds, for the second set
+constexpr Nanos between_words = 100'000'000;  // of progress, which disturbs the samples
+constexpr double event_share = 0.1;           // of --seconds, for the second set
 constexpr std::int64_t harness_samples = 20;
 constexpr double harness_seconds = 0.02;
 constexpr std::int64_t max_counted_passes = 10;
@@ -124,7 +125,7 @@ void Trial::run(Depth depth, const std::stop_token& stop,
     ready();
     sample(crew, stop, progress);
     if (full) observe_devices(&DeviceResult::after);
-    if (full && going() && !backend_.marks_are_free()) event_samples(crew, stop);
+    if (full && going() && !backend_.marks_are_free()) event_samples(crew, stop, progress);
     if (checked && sampling_.verify == Verify::ends && going()) {
       progress("checking", 1);
       fill_destinations();
@@ -345,7 +346,7 @@ void Trial::sample(Crew& crew, const std::stop_token& stop,
       if (median_settled(samples_.stored(), *sampling_.until)) break;
       next_look = samples_.count() + samples_.count() / 5;
     }
-    if (now - told > 100'000'000) {
+    if (now - told > between_words) {
       told = now;
       progress("sampling", std::max(static_cast<double>(now - start) / static_cast<double>(limit),
                                     static_cast<double>(samples_.count()) /
@@ -362,14 +363,21 @@ void Trial::keep_marks(const Crew& crew, const PassResult& one) {
   if (sampling_.timeline) timeline_.add(crew.records(), one);
 }
 
-void Trial::event_samples(Crew& crew, const std::stop_token& stop) {
+void Trial::event_samples(Crew& crew, const std::stop_token& stop,
+                          const std::function<void(const char*, double)>& progress) {
   const Nanos start = backend_.now();
+  Nanos told = start;
   const Nanos limit = to_nanos(sampling_.seconds * event_share);
   for (std::int64_t i = 0;
        i < std::min(max_event_samples, sampling_.samples) && !stop.stop_requested(); ++i) {
     const PassResult one = pass(crew, true);
     keep_marks(crew, one);
-    if (backend_.now() - start >= limit) break;
+    const Nanos now = backend_.now();
+    if (now - start >= limit) break;
+    if (now - told > between_words) {
+      told = now;
+      progress("sampling with events", 1);
+    }
   }
 }
 

@@ -64,7 +64,8 @@ class Trial {
   void sample(Crew& crew, const std::stop_token& stop,
               const std::function<void(const char*, double)>& progress);
   void keep_marks(const Crew& crew, const PassResult& one);
-  void event_samples(Crew& crew, const std::stop_token& stop);
+  void event_samples(Crew& crew, const std::stop_token& stop,
+                     const std::function<void(const char*, double)>& progress);
   void count_migrations(Crew& crew, const std::function<void(const std::string&)>& note);
   void measure_harness(const std::stop_token& stop);
   void observe_devices(std::optional<Telemetry> DeviceResult::*moment);

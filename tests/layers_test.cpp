@@ -83,7 +83,7 @@ const std::map<std::string, std::set<std::string>> may_include = {
     {"report", {"model", "version"}},
     {"cli", {"model", "version"}},
     {"measure", {"model", "backend", "version"}},
-    {"team", {"version"}},
+    {"team", {"model"}},
     {"app", {"model", "backend", "report", "cli", "measure", "team", "version"}},
     {"main", {"model", "backend", "app", "version"}},
 };

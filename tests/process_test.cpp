@@ -2,6 +2,8 @@
 // The real binary, started as a shell would.
 #include "process.hpp"
 
+#include "simulation.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
@@ -149,26 +151,19 @@ TEST_CASE(
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     bool sent = false;
     // On a terminal, progress tells when sampling has begun; the report goes to a file.
-    std::string path = "/tmp/mgpu-signal-XXXXXX";
-    const int file = mkstemp(path.data());
-    REQUIRE(file >= 0);
+    const TemporaryDirectory directory;
+    const std::string path = directory.file("run.json");
     const Ended ended =
-        start_on_terminal(host_copy({"--size", "4MiB", "--seconds", "60", "-o", "json:" + path}),
+        start_on_terminal(host_copy({"--size", "4MiB", "--seconds", "60", "-o", path}),
                           [&](pid_t child, const std::string& printed) {
                             if (sent || printed.find("sampling") == std::string::npos) return;
                             sent = true;
                             kill(child, signal);
                           });
-    std::string text(1 << 24, '\0');
-    const int reopened = open(path.c_str(), O_RDONLY);
-    text.resize(static_cast<std::size_t>(read(reopened, text.data(), text.size())));
-    close(reopened);
-    close(file);
-    unlink(path.c_str());
     INFO("signal " << signal);
     REQUIRE(WIFSIGNALED(ended.status));
     CHECK(WTERMSIG(ended.status) == signal);
-    const json document = json::parse(text);
+    const json document = json::parse(contents(path));
     CHECK(document["complete"] == false);
     CHECK(document["exit_code"] == 128 + signal);
     CHECK(document["cases"][0]["samples"] > 0);

@@ -101,6 +101,34 @@ std::vector<std::string> with(std::vector<std::string> args, const std::vector<s
   return args;
 }
 
+/// Rank 0 of a run whose other ranks are what the test sends in their names.
+struct FirstRank {
+  Mail mail;
+  ThreadTeam team{mail, 0};
+  Request request;
+  Console console;
+  std::string out, err;
+
+  explicit FirstRank(int ranks) : mail(ranks) {
+    request.format = Format::json;
+    console.out = [this](std::string_view bytes) {
+      out += bytes;
+      return 0;
+    };
+    console.err = [this](std::string_view bytes) { err += bytes; };
+  }
+  void hear(int from, const std::string& text) { ThreadTeam(mail, from).send(0, text); }
+  json report() const { return json::parse(out); }
+};
+
+/// The report of a rank's own run that SIGTERM ended.
+Report terminated() {
+  Report own;
+  own.complete = false;
+  own.exit_code = 143;
+  return own;
+}
+
 std::vector<int> codes(const std::vector<Outcome>& outcomes) {
   std::vector<int> all;
   for (const Outcome& outcome : outcomes) all.push_back(outcome.code);
@@ -315,28 +343,18 @@ TEST_CASE("a rank may be silent for as long as two steps, and somewhat more", "[
 }
 
 TEST_CASE("a rank that falls silent is given up, and its node is excluded", "[ranks]") {
-  Mail mail(2);
-  ThreadTeam team(mail, 0);
-  Request request;
-  request.format = Format::json;
-  Console console;
-  std::string out, err;
-  console.out = [&](std::string_view bytes) {
-    out += bytes;
-    return 0;
-  };
-  console.err = [&](std::string_view bytes) { err += bytes; };
-  Ranks ranks(team, request, "node1", console, 20'000'000);
+  FirstRank first(2);
+  Ranks ranks(first.team, first.request, "node1", first.console, 20'000'000);
   ranks.open();
   const Report own;
   ranks.observe(own, [] {});
-  ThreadTeam(mail, 1).send(0, "dnode2\nGPU-1");
+  first.hear(1, "dnode2\nGPU-1");
   CHECK(ranks.finish({}) == 7);
-  const json report = json::parse(out);
+  const json report = first.report();
   CHECK(report["error"]["kind"] == "timeout");
   CHECK(report["missing"][0]["host"] == "node2");
   CHECK(report["exclude"] == "node2");
-  CHECK_THAT(err, ContainsSubstring("rank 1 has been silent for 0.02"));
+  CHECK_THAT(first.err, ContainsSubstring("rank 1 has been silent for 0.02"));
 }
 
 TEST_CASE("a report cannot be written: every rank ends with 1", "[ranks]") {
@@ -372,22 +390,10 @@ TEST_CASE("ranks that see the same devices share them, others use what they see"
 }
 
 TEST_CASE("after a signal rank 0 writes what it has and names who did not report", "[ranks]") {
-  Mail mail(3);
-  ThreadTeam team(mail, 0);
-  Request request;
-  request.format = Format::json;
-  Console console;
-  std::string out, err;
-  console.out = [&](std::string_view bytes) {
-    out += bytes;
-    return 0;
-  };
-  console.err = [&](std::string_view bytes) { err += bytes; };
-  Ranks ranks(team, request, "node1", console, 0);
+  FirstRank first(3);
+  Ranks ranks(first.team, first.request, "node1", first.console, 0);
   ranks.open();
-  Report own;
-  own.complete = false;
-  own.exit_code = 143;
+  const Report own = terminated();
   ranks.observe(own, [] {});
 
   // Rank 1 has told its host and has sent a case; rank 2 has said nothing at all.
@@ -396,14 +402,13 @@ TEST_CASE("after a signal rank 0 writes what it has and names who did not report
           .out);
   line["host"]["name"] = "node2";
   line["host"]["rank"] = 1;
-  ThreadTeam other(mail, 1);
-  other.send(0, "dnode2\nGPU-1");
-  other.send(0, "c" + line.dump() + "\n");
+  first.hear(1, "dnode2\nGPU-1");
+  first.hear(1, "c" + line.dump() + "\n");
 
   std::stop_source stop;
   stop.request_stop();
   CHECK(ranks.finish(stop.get_token()) == 143);
-  const json report = json::parse(out);
+  const json report = first.report();
   CHECK(report["complete"] == false);
   REQUIRE(report["missing"].size() == 2);
   CHECK(report["missing"][0]["rank"] == 1);
@@ -416,34 +421,25 @@ TEST_CASE("after a signal rank 0 writes what it has and names who did not report
 
 TEST_CASE("what is at hand is written at a signal, and files get what comes after", "[ranks]") {
   const TemporaryDirectory directory;
-  Mail mail(2);
-  ThreadTeam team(mail, 0);
-  Request request;
-  request.format = Format::json;
-  request.outputs = {{Format::json, directory.file("all.json")}};
-  Console console;
-  std::string out;
-  console.out = [&](std::string_view bytes) {
-    out += bytes;
-    return 0;
-  };
-  console.err = [](std::string_view) {};
-  Ranks ranks(team, request, "node1", console, 0);
+  const std::string file = directory.file("all.json");
+  FirstRank first(2);
+  first.request.outputs = {{Format::json, file}};
+  Ranks ranks(first.team, first.request, "node1", first.console, 0);
   ranks.open();
-  Report own;
-  own.complete = false;
-  own.exit_code = 143;
+  const Report own = terminated();
   ranks.observe(own, [] {});
-  ThreadTeam(mail, 1).send(0, "dnode2\nGPU-1");
+  first.hear(1, "dnode2\nGPU-1");
   ranks.alive();
   ranks.interrupt(SIGTERM);
-  while (contents(directory.file("all.json")).empty()) std::this_thread::yield();
+  while (contents(file).empty()) std::this_thread::yield();
+  CHECK(json::parse(contents(file))["missing"].size() == 1);
 
+  first.hear(1, "e0 143 -1\n.\n");
   std::stop_source stop;
   stop.request_stop();
   CHECK(ranks.finish(stop.get_token()) == 143);
-  CHECK(json::parse(out)["missing"][0]["host"] == "node2");
-  CHECK(json::parse(contents(directory.file("all.json")))["exit_code"] == 143);
+  CHECK(first.report()["missing"][0]["host"] == "node2");
+  CHECK(json::parse(contents(file))["missing"].empty());
 }
 
 TEST_CASE("a hang on rank 0 leaves with the report of all", "[ranks]") {
